@@ -259,3 +259,5 @@ pub use multi::{Multi, MultiGuard};
 pub use naming::Naming;
 pub use options::{LockOptions, Parents};
 pub use reentrant::{Reentrant, ReentrantGuard};
+
+pub use lockscope_base::trace_context::{BadTraceContext, TraceContext};

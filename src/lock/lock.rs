@@ -18,6 +18,7 @@ use super::retrying_client::OwnNode;
 use super::spec::LockSpec;
 use super::task::AttemptChannels;
 use super::{Algorithm, Cost, CostCounter, LockError, LockOptions};
+use lockscope_base::trace_context::TraceContext;
 use lockscope_base::znode::ZnodePath;
 
 /// The time for which [`Lock::acquire_within`] waits for the deletion of its node when its time is
@@ -134,6 +135,26 @@ impl Lock {
         let LockSpec { client, path, algorithm, names, options, .. } = &*self.spec;
         let algorithm = algorithm.with_access(access);
         Self::of(Arc::clone(client), path.clone(), algorithm, names.clone(), options.clone())
+    }
+
+    /// Returns the lock for attempts on behalf of a span of the application, with the same counter:
+    /// see [`LockOptions::trace_context`]. Sends no request.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::BadOptions`] when path, data, ACLs and the context together have more than 1 MiB.
+    ///
+    /// ```no_run
+    /// # use lockscope_lock::Lock;
+    /// # async fn example(lock: Lock, traceparent: &str) -> Result<(), Box<dyn std::error::Error>> {
+    /// let guard = lock.traced(traceparent.parse()?)?.acquire().await?;
+    /// # guard.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn traced(&self, context: TraceContext) -> Result<Self, LockError> {
+        let LockSpec { client, path, algorithm, options, .. } = &*self.spec;
+        Self::over(Arc::clone(client), path.as_str(), *algorithm, options.clone().trace_context(context))
     }
 
     /// Returns the counter of this lock's attempts.

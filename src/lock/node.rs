@@ -54,7 +54,7 @@ impl NodeCreator<'_> {
     /// contain it.
     pub(super) fn data(&self, named_by_id: bool) -> Vec<u8> {
         let mark = if named_by_id { Vec::new() } else { self.mark() };
-        [mark.as_slice(), &self.options.data].concat()
+        [mark, self.options.node_data()].concat()
     }
 
     /// Returns whether a node with this data is this attempt's, if its name does not contain the id.

@@ -3,6 +3,7 @@
 use zookeeper_client::{Acl, Acls};
 
 use super::{CostCounter, Naming};
+use lockscope_base::trace_context::TraceContext;
 use lockscope_base::znode::ZnodePath;
 
 /// The handling of parents that do not exist.
@@ -24,6 +25,7 @@ pub enum Parents {
 pub struct LockOptions {
     pub(super) naming: Naming,
     pub(super) data: Vec<u8>,
+    pub(super) trace_context: Option<TraceContext>,
     pub(super) acls: Vec<Acl>,
     pub(super) parents: Parents,
     pub(super) counter: CostCounter,
@@ -34,6 +36,7 @@ impl Default for LockOptions {
         Self {
             naming: Naming::Curator,
             data: Vec::new(),
+            trace_context: None,
             acls: Acls::anyone_all().to_vec(),
             parents: Parents::default(),
             counter: CostCounter::default(),
@@ -62,6 +65,30 @@ impl LockOptions {
         self
     }
 
+    /// Adds a trace context to the data of the node: by default there is none. `lockscope record
+    /// --otlp` then puts the wait and the hold into that trace, below that span, next to the hold
+    /// that was waited for.
+    ///
+    /// The context follows the data as a last word, such as
+    /// `traceparent=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`: 67 bytes more, a blank
+    /// before it, and no further request. A recorder keeps 1,024 bytes of a node's data, so longer
+    /// data hide the context from it.
+    ///
+    /// [`Lock::traced`](super::Lock::traced) sets it for one acquisition.
+    #[must_use]
+    pub fn trace_context(mut self, context: TraceContext) -> Self {
+        self.trace_context = Some(context);
+        self
+    }
+
+    /// Returns the data and the trace context, as a node has them.
+    pub(super) fn node_data(&self) -> Vec<u8> {
+        match self.trace_context {
+            Some(context) => context.added_to(self.data.clone()),
+            None => self.data.clone(),
+        }
+    }
+
     /// Sets the ACLs of the nodes that the lock creates, including its parents.
     /// [`Lock::with`](super::Lock::with) refuses an empty list.
     #[must_use]
@@ -78,7 +105,7 @@ impl LockOptions {
         const ACL: usize = 12;
         let name = if let Naming::Named(name) = &self.naming { name.len() } else { 0 };
         let acls: usize = self.acls.iter().map(|acl| ACL + acl.scheme().len() + acl.id().len()).sum();
-        REQUEST + lock.as_str().len() + name + self.data.len() + acls
+        REQUEST + lock.as_str().len() + name + self.node_data().len() + acls
     }
 
     /// Sets the handling of parents that do not exist.

@@ -5,6 +5,7 @@
 
 pub mod browser;
 pub mod certificates;
+pub mod collector;
 pub mod contend;
 pub mod elections;
 pub mod ensemble;

@@ -138,6 +138,13 @@ pub(super) fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) 
         .gauge(encoder, Some(process.changes_behind))?;
     family("lockscope_store_up", "1 while events are written into the recording, 0 while that fails.")
         .gauge(encoder, process.is_stored.map(u64::from))?;
+    if let Some(otlp) = process.otlp {
+        let results = [("sent", otlp.sent), ("refused", otlp.refused), ("lost", otlp.lost)];
+        family("lockscope_otlp_spans", "Spans for the collector, by what became of them.")
+            .counters(encoder, results.into_iter().map(|(result, count)| ([("result", result)], count)))?;
+        family("lockscope_otlp_spans_queued", "Spans that wait for the collector.")
+            .gauge(encoder, Some(otlp.queued))?;
+    }
     family("process_resident_memory", "Memory of lockscope that is resident.")
         .bytes()
         .gauge(encoder, process.resident_bytes)

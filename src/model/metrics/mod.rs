@@ -28,4 +28,4 @@ pub use counters::EventCounters;
 pub use health::health;
 pub use histogram::{BOUNDS_SECONDS, Histogram};
 pub use named_locks::DEFAULT_MAX_LOCKS;
-pub use scrape::{LockCounts, LockFigures, LockLabels, LockState, ProcessFigures, Scrape};
+pub use scrape::{LockCounts, LockFigures, LockLabels, LockState, OtlpFigures, ProcessFigures, Scrape};

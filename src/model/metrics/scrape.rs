@@ -65,6 +65,21 @@ pub struct ProcessFigures {
     pub is_stored: Option<bool>,
     /// The resident memory, in bytes; `None` where the system does not report it.
     pub resident_bytes: Option<u64>,
+    /// The spans for a collector; `None` when none are sent.
+    pub otlp: Option<OtlpFigures>,
+}
+
+/// What became of the spans for an OpenTelemetry collector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OtlpFigures {
+    /// The number of spans that the collector took.
+    pub sent: u64,
+    /// The number of spans that the collector refused.
+    pub refused: u64,
+    /// The number of spans that were lost because too many waited.
+    pub lost: u64,
+    /// The number of spans that wait.
+    pub queued: u64,
 }
 
 /// The labels of a lock's series.

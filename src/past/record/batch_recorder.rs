@@ -220,7 +220,7 @@ impl BatchRecorder {
     }
 }
 
-/// Removes the data of the node from a change, unless they hold the number of leases of a
+/// Returns a change without the data of its node, unless they hold the number of leases of a
 /// semaphore.
 pub fn without_data(mut change: Change, table: &LockTable) -> Change {
     if let Change::Seen { path, node } = &mut change {

@@ -46,7 +46,7 @@ mod tests;
 mod unwritten;
 mod writer;
 
-pub use batch_recorder::BatchRecorder;
+pub use batch_recorder::{BatchRecorder, without_data};
 pub use batch_writer::{BatchWriter, LostBatches};
 pub use bounds::{Bounds, RecordOptions};
 pub use cut::{CutError, CutOptions, DamagedSegment, cut};

@@ -10,6 +10,7 @@ use std::vec;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::examination::{ExaminationPace, UnreportedFindings};
+use super::record_otlp::SpanExport;
 use super::resolved::ResolvedOptions;
 use super::table_event::TableEvent;
 pub(super) use recording::Recording;
@@ -23,7 +24,7 @@ use lockscope_model::diagnose::{Diagnosis, rest_between_checks};
 use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable};
 use lockscope_model::report::Initial;
 use lockscope_model::server_view::ServerView;
-use lockscope_past::record::LiveState;
+use lockscope_past::record::{LiveState, without_data};
 
 /// The most events created at once. Those of one lock stay together.
 const MAX_EVENTS_AT_ONCE: usize = 1_024;
@@ -225,6 +226,9 @@ impl LiveTable {
     fn examine(&mut self) {
         let recorder = self.recording.as_deref_mut().and_then(Recording::batches);
         if let Some(looked) = self.live.diagnose(now(), recorder) {
+            if let Some(spans) = self.recording.as_deref_mut().and_then(|recording| recording.spans.as_mut()) {
+                spans.looked(&looked, self.live.table());
+            }
             self.unreported = UnreportedFindings::new(looked);
         }
         self.examination.examined(Instant::now(), rest_between_checks(self.live.table()));
@@ -232,11 +236,11 @@ impl LiveTable {
 
     /// Applies a change to the table; returns its time and its events.
     fn apply(&mut self, change: Change, at: Timestamp) -> (Timestamp, Vec<Happening>) {
-        let recorder = self.recording.as_deref_mut().and_then(Recording::batches);
-        let (at, happenings) = self.live.apply(change, at, recorder);
-        if let Some(counters) = self.recording.as_deref_mut().and_then(|recording| recording.counters.as_mut()) {
-            counters.count_all(&happenings, self.live.table());
-        }
+        let Some(recording) = self.recording.as_deref_mut() else { return self.live.apply(change, at, None) };
+        let leaves_out_data = recording.spans.as_ref().is_some_and(SpanExport::leaves_out_data);
+        let change = if leaves_out_data { without_data(change, self.live.table()) } else { change };
+        let (at, happenings) = self.live.apply(change, at, recording.batches());
+        recording.happened(&happenings, self.live.table(), at);
         (at, happenings)
     }
 

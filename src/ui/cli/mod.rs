@@ -40,6 +40,7 @@ mod recipes;
 mod record;
 mod record_each;
 mod record_metrics;
+mod record_otlp;
 mod record_service;
 mod recorded;
 mod replay;

@@ -17,6 +17,7 @@ use super::live_table::{LiveTable, Recording};
 use super::options::{ChangeOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::output::{json_of, note, send};
 use super::record_metrics::{MetricsOptions, next_question};
+use super::record_otlp::OtlpOptions;
 use super::record_service::{MayPass, ready, reloading, stopping};
 use super::resolved::ResolvedOptions;
 use super::signals::Signals;
@@ -38,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
 pub(super) struct RecordCommand {
     /// The file of the recording; made, for its owner only, where it is missing, and else continued.
     /// With several contexts: the folder of their files, NAME.db each
-    #[arg(long, value_name = "FILE", required_unless_present = "metrics")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["metrics", "otlp"])]
     pub store: Option<PathBuf>,
     /// Delete what is older, as in 12h or 30d
     #[arg(long, value_name = "DURATION", default_value = "7d", requires = "store", value_parser = duration::parse)]
@@ -49,7 +50,7 @@ pub(super) struct RecordCommand {
     pub max_size: ByteSize,
     /// Leave out the data of the nodes, which may hold secrets; who a contender is then shows by
     /// its address only
-    #[arg(long, requires = "store")]
+    #[arg(long)]
     pub no_data: bool,
     /// Let the group of the file read it from now on, and not only its owner
     #[arg(long, requires = "store")]
@@ -60,6 +61,8 @@ pub(super) struct RecordCommand {
     pub audit_log: Option<PathBuf>,
     #[command(flatten)]
     pub metrics: MetricsOptions,
+    #[command(flatten)]
+    pub otlp: OtlpOptions,
     #[command(flatten)]
     pub locks: WhichLocks,
     #[command(flatten)]
@@ -96,6 +99,9 @@ struct Started {
     /// The address of the metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     metrics: Option<String>,
+    /// The URL of the collector.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    otlp: Option<String>,
 }
 
 /// Why a run ended.
@@ -122,14 +128,16 @@ pub(super) async fn run(
     let start = |store: &PathBuf| Recorder::start(store, &settings.ensemble_name(), command.options());
     let recorder = command.store.as_ref().map(start).transpose().map_err(MayPass::of_store)?;
     let mut exporter = command.metrics.start().await?;
+    let spans = command.otlp.start(&settings, command.no_data)?;
     let started = Started {
         recording: command.store.as_ref().map(|store| store.to_string_lossy().into_owned()),
         since: rfc3339(now()),
         metrics: exporter.as_ref().map(|exporter| exporter.address().to_string()),
+        otlp: command.otlp.otlp.as_ref().map(ToString::to_string),
     };
     send(out, &json_of(settings.label(), &started)?).await?;
-    let mut deletions = recorder.as_ref().map(|_| FollowedDeletions::start(&settings));
-    let mut recording = Recording { recorder, counters: command.metrics.counters() };
+    let mut deletions = (recorder.is_some() || spans.is_some()).then(|| FollowedDeletions::start(&settings));
+    let mut recording = Recording { recorder, counters: command.metrics.counters(spans.is_some()), spans };
     loop {
         let mut live = LiveTable::start_to_record(&settings, recording)?;
         ready(&status(&settings));
@@ -142,9 +150,12 @@ pub(super) async fn run(
         match end {
             Ok(End::Reload(new)) => settings = *new,
             end => {
-                if let Some(recorder) = recording.recorder {
-                    block_in_place(|| recorder.stop(&table, now())).map_err(MayPass::of_store)?;
+                let Recording { recorder, spans, .. } = recording;
+                let stored = recorder.map_or(Ok(()), |recorder| block_in_place(|| recorder.stop(&table, now())));
+                if let Some(spans) = spans {
+                    spans.stop(&table).await;
                 }
+                stored.map_err(MayPass::of_store)?;
                 return end.map(|_| Verdict::Yes);
             }
         }
@@ -152,6 +163,9 @@ pub(super) async fn run(
             deletions.go_on_with(&settings);
         }
         command.metrics.reload(exporter.as_ref());
+        if let Some(spans) = &mut recording.spans {
+            spans.go_on_with(&settings, &table).await?;
+        }
         if let Some(recorder) = &mut recording.recorder {
             block_in_place(|| recorder.start_over(&settings.ensemble_name(), &table, now()))?;
         }
@@ -205,6 +219,7 @@ async fn record(
                     deleted.for_each(|deletion| live.record_deletion(deletion));
                     live.flush_recording().map(str::to_owned)
                 });
+                live.flush_spans(&ensemble);
                 match (&now, &trouble) {
                     (Some(sentence), _) if now != trouble => {
                         note(&format!("{of}nothing is written at the moment, and tried again: {sentence}"));

@@ -36,14 +36,15 @@ pub(super) async fn run(
         command.metrics.metrics.is_none(),
         "metrics are those of one ensemble: leave out --metrics, or start one recorder for each context"
     );
-    let folder = command.store.clone().unwrap_or_default();
-    let mode = if command.group_read { 0o750 } else { 0o700 };
-    block_in_place(|| DirBuilder::new().recursive(true).mode(mode).create(&folder))
-        .with_context(|| format!("cannot create the folder {}: name a folder with --store", folder.display()))?;
+    if let Some(folder) = &command.store {
+        let mode = if command.group_read { 0o750 } else { 0o700 };
+        block_in_place(|| DirBuilder::new().recursive(true).mode(mode).create(folder))
+            .with_context(|| format!("cannot create the folder {}: name a folder with --store", folder.display()))?;
+    }
     let all = contexts.len();
     let mut tasks = JoinSet::new();
     for InContext { name, .. } in contexts {
-        let store = Some(file_of(&folder, &name));
+        let store = command.store.as_deref().map(|folder| file_of(folder, &name));
         let command = RecordCommand { store, ..command.clone() };
         tasks.spawn(keep_recording(name, command, given.clone()));
     }

@@ -25,7 +25,7 @@ pub(super) struct MetricsOptions {
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     pub metrics: Option<SocketAddr>,
     /// How many locks have series of their own; the rest have one together
-    #[arg(long, value_name = "N", requires = "metrics", default_value_t = DEFAULT_MAX_LOCKS,
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_LOCKS,
         value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_METRICS_LOCKS))]
     pub metrics_locks: usize,
     /// The users that may ask for metrics, and TLS: a web config file as Prometheus' exporters have
@@ -46,9 +46,9 @@ impl MetricsOptions {
         }
     }
 
-    /// Returns the counters, if metrics are wanted.
-    pub(super) fn counters(&self) -> Option<EventCounters> {
-        self.metrics.map(|_| EventCounters::new(self.metrics_locks))
+    /// Returns the counters, if metrics are served or `sent`.
+    pub(super) fn counters(&self, sent: bool) -> Option<EventCounters> {
+        (sent || self.metrics.is_some()).then(|| EventCounters::new(self.metrics_locks))
     }
 
     /// Reads the web config file again; an invalid one is reported, and the old one stays.

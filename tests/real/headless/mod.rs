@@ -8,6 +8,7 @@ mod incident;
 mod login;
 mod members;
 mod metrics;
+mod otlp;
 mod plot;
 pub mod program;
 mod record;

@@ -1,7 +1,8 @@
 //! The program in a process of its own, with pipes instead of a terminal.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -87,7 +88,9 @@ pub async fn run_long(command: Command) -> Ended {
 pub struct Running {
     child: Child,
     lines: mpsc::UnboundedReceiver<String>,
-    reported: Option<JoinHandle<String>>,
+    reported: Option<JoinHandle<()>>,
+    /// What arrived on standard error so far.
+    said: Arc<Mutex<String>>,
 }
 
 impl Running {
@@ -95,7 +98,7 @@ impl Running {
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
-        let mut err = child.stderr.take().expect("it is piped");
+        let err = child.stderr.take().expect("it is piped");
         let (sender, lines) = mpsc::unbounded_channel();
         // Both threads end with the process.
         std::thread::spawn(move || {
@@ -104,12 +107,15 @@ impl Running {
                 && sender.send(std::mem::take(&mut line)).is_ok()
             {}
         });
+        let said = Arc::new(Mutex::new(String::new()));
+        let so_far = Arc::clone(&said);
         let reported = std::thread::spawn(move || {
-            let mut reported = String::new();
-            err.read_to_string(&mut reported).expect("it says text");
-            reported
+            let (mut err, mut line) = (BufReader::new(err), String::new());
+            while err.read_line(&mut line).expect("it says text") > 0 {
+                so_far.lock().expect("no panic").push_str(&std::mem::take(&mut line));
+            }
         });
-        Self { child, lines, reported: Some(reported) }
+        Self { child, lines, reported: Some(reported), said }
     }
 
     /// Returns the process id.
@@ -125,6 +131,11 @@ impl Running {
     /// Returns the lines that have already arrived.
     pub fn lines_now(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.lines.try_recv().ok()).collect()
+    }
+
+    /// Returns the lines on standard error so far.
+    pub fn said_now(&self) -> String {
+        self.said.lock().expect("no panic").clone()
     }
 
     /// Returns the peak memory so far, in KiB; `None` once the command has ended.
@@ -153,8 +164,8 @@ impl Running {
         while let Some(line) = self.line().await {
             out += &line;
         }
-        let reported = self.reported.take().expect("it ends once").join().expect("it says text");
-        Ended { code: status.code(), out, stderr: reported }
+        self.reported.take().expect("it ends once").join().expect("it says text");
+        Ended { code: status.code(), out, stderr: self.said_now() }
     }
 }
 

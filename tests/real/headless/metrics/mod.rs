@@ -2,5 +2,5 @@
 
 mod access;
 mod alerts;
-mod fixture;
+pub mod fixture;
 mod scraped;

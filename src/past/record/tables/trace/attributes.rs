@@ -5,7 +5,7 @@
 
 use super::super::contender::{ContenderEnd, ContenderRecord, RecordedLock, TimeBounds};
 use super::super::found::FindingRecord;
-use super::super::gaps::GapRecord;
+use super::super::gaps::{GapRecord, NOT_READ};
 use super::super::stored::mode_id;
 use super::Place;
 use lockscope_base::trace_context::{TraceContext, TraceId};
@@ -69,8 +69,11 @@ pub(super) fn lock_span(
     Span { context, parent: None, links: Vec::new(), name, start, end, failure: None, attributes, events }
 }
 
-/// Returns the span of a gap that is over.
+/// Returns the span of a gap that is over. Before the first reading there is none.
 pub(super) fn gap_span(gap: &GapRecord) -> Option<Span> {
+    if gap.reason == NOT_READ {
+        return None;
+    }
     Some(Span {
         context: SpanContext::within(TraceId::random()),
         parent: None,

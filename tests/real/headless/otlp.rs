@@ -1,0 +1,219 @@
+//! `lockscope record --otlp` with a real collector: read back from what the collector forwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use rusqlite::Connection;
+use tempfile::TempDir;
+use zookeeper_client::CreateMode;
+
+use super::metrics::fixture::{comes, comes_as, goes};
+use super::program::{Running, lockscope};
+use crate::harness::collector::{Collector, attribute};
+use crate::harness::foreign::Foreign;
+use crate::harness::server::Server;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+use lockscope_base::trace_context::TraceContext;
+use lockscope_lock::{Algorithm, Lock, LockOptions};
+
+/// A recorder of a real server that sends to a collector.
+struct OtlpFixture {
+    server: Server,
+    collector: Collector,
+    running: Running,
+    _folder: TempDir,
+}
+
+impl OtlpFixture {
+    async fn start(collector: Collector, more: &[&str]) -> Self {
+        let server = Server::start();
+        let client = zk::connect(&server.connect_string()).await;
+        zk::make(&client, ["/locks/orders".to_owned()]).await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let (connect, url) = (server.connect_string(), collector.url());
+        let audit = folder.path().join("audit.jsonl").display().to_string();
+        let own = ["record", "--otlp", &url, "--connect", &connect, "--audit-log", &audit, "--metrics", "0"];
+        let mut running = Running::start(lockscope(&[&own[..], more].concat()));
+        let first: serde_json::Value = serde_json::from_str(&running.line().await.expect("a line")).expect("JSON");
+        assert_eq!(first["otlp"], url);
+        let metrics = first["metrics"].as_str().expect("an address").rsplit_once(':').expect("a port").1.to_owned();
+        eventually("a first reading", async || {
+            match crate::harness::prometheus::get(metrics.parse().expect("a port"), "/healthz", &[]) {
+                Ok((200, _)) => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
+        Self { server, collector, running, _folder: folder }
+    }
+
+    /// Lets kazoo's locks contend, each round once for each thread.
+    async fn churn(&self, threads: usize, rounds: usize) {
+        let mut kazoo = Foreign::kazoo(&self.server.connect_string());
+        kazoo.connect("a").await;
+        kazoo.churn("a", "lock", "/locks/orders", threads, rounds).await;
+        assert_eq!(kazoo.churned("a").await, threads * rounds);
+        kazoo.quit().await;
+    }
+
+    async fn until_held(&self, holds: usize) -> Vec<Span> {
+        eventually("all holds", async || match self.collector.spans("hold /locks/orders") {
+            spans if spans.len() >= holds => Ok(spans),
+            spans => Err(spans.len()),
+        })
+        .await
+    }
+}
+
+fn node(span: &Span) -> String {
+    attribute(&span.attributes, "zookeeper.node")
+}
+
+fn by_node(spans: &[Span]) -> BTreeMap<String, &Span> {
+    let found: BTreeMap<_, _> = spans.iter().map(|span| (node(span), span)).collect();
+    assert_eq!(found.len(), spans.len(), "no node has two spans of a kind");
+    found
+}
+
+/// Returns the times of a span, in milliseconds.
+fn times(span: &Span) -> (i64, i64) {
+    let ms = |nanoseconds: u64| i64::try_from(nanoseconds / 1_000_000).expect("a time");
+    (ms(span.start_time_unix_nano), ms(span.end_time_unix_nano))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_hold_and_each_wait_arrives_once_with_its_times_and_the_hold_that_it_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("locks.db");
+    let store_word = store.display().to_string();
+    let fixture = OtlpFixture::start(Collector::start().await, &["--store", &store_word]).await;
+    fixture.churn(4, 40).await;
+    let holds = fixture.until_held(160).await;
+    fixture.running.signal("TERM");
+    assert_eq!(fixture.running.ended().await.stderr, "");
+    let recorded = Connection::open(&store).expect("a recording");
+    let mut query = recorded
+        .prepare(
+            "SELECT node, enqueued_at, acquired_before, ended_before FROM contender WHERE ended_before IS NOT NULL",
+        )
+        .expect("a query");
+    let rows = query.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?)))).expect("rows");
+    let rows: BTreeMap<String, (i64, i64, i64)> = rows.map(|row| row.expect("a row")).collect();
+    assert_eq!(rows.len(), 160);
+    let waits = eventually("the last waits", async || {
+        let waits = fixture.collector.spans("wait /locks/orders");
+        let expected = rows.values().filter(|(enqueued, acquired, _)| enqueued < acquired).count();
+        if waits.len() >= expected { Ok(waits) } else { Err((waits.len(), expected)) }
+    })
+    .await;
+    let (holds, waits) = (by_node(&holds), by_node(&waits));
+    let hold_of: BTreeMap<_, _> = holds.values().map(|hold| (hold.span_id.clone(), *hold)).collect();
+    let locks = fixture.collector.spans("lock /locks/orders");
+    let roots: BTreeSet<_> = locks.iter().map(|lock| (lock.trace_id.clone(), lock.span_id.clone())).collect();
+    let mut linked = 0;
+    for (node, (enqueued, acquired, ended)) in &rows {
+        let hold = holds[node];
+        assert_eq!(times(hold), (*acquired, *ended), "{node}");
+        assert!(roots.contains(&(hold.trace_id.clone(), hold.parent_span_id.clone())), "{node}");
+        let Some(wait) = waits.get(node) else {
+            assert_eq!(enqueued, acquired, "{node}");
+            continue;
+        };
+        assert_eq!(times(wait), (*enqueued, *acquired), "{node}");
+        // The hold before it is the last one that ended; kazoo's numbers say which that is.
+        let [link] = &wait.links[..] else { panic!("one link: {wait:?}") };
+        let before = hold_of[&link.span_id];
+        assert_eq!(before.trace_id, link.trace_id);
+        assert!(times(before).1 <= *acquired && times(before).1 >= *enqueued, "{node}");
+        assert_eq!(number(before) + 1, number(wait), "{node}");
+        linked += 1;
+    }
+    assert_eq!(linked, waits.len());
+    assert!(linked > 80, "four threads wait for each other, {linked} times");
+}
+
+/// Returns the number of a span's node.
+fn number(span: &Span) -> u64 {
+    let node = node(span);
+    node[node.len() - 10..].parse().expect("a number")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_ends_while_the_collector_is_away_arrives_once_when_it_is_back() {
+    let mut fixture = OtlpFixture::start(Collector::start().await, &[]).await;
+    fixture.churn(2, 10).await;
+    fixture.until_held(20).await;
+    fixture.collector.stop().await;
+    fixture.churn(2, 200).await;
+    eventually("the note that nothing arrives", async || {
+        let said = fixture.running.said_now();
+        if said.contains("not all spans and metrics arrive") { Ok(()) } else { Err(said) }
+    })
+    .await;
+    fixture.collector.start_again().await;
+    let holds = fixture.until_held(420).await;
+    by_node(&holds);
+    by_node(&fixture.collector.spans("wait /locks/orders"));
+    eventually("the note that all is well", async || {
+        let said = fixture.running.said_now();
+        if said.contains("spans and metrics are sent again\n") { Ok(()) } else { Err(said) }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_arrive_and_without_data_nothing_of_a_node_s_data_is_sent() {
+    let fixture = OtlpFixture::start(Collector::start().await, &["--no-data"]).await;
+    let client = zk::connect(&fixture.server.connect_string()).await;
+    let node = comes(&client, "/locks/orders").await;
+    goes(&client, &node).await;
+    let [hold] = &fixture.until_held(1).await[..] else { panic!("one hold") };
+    assert_eq!(attribute(&hold.attributes, "zookeeper.session"), zk::session_of(&client).to_string());
+    for name in ["lockscope.data", "service.peer.name"] {
+        assert_eq!(attribute(&hold.attributes, name), "", "{hold:?}");
+    }
+    let locks = eventually("metrics", async || {
+        let metrics = fixture.collector.metrics();
+        let found = metrics.into_iter().find(|metric| metric.name == "lockscope_locks");
+        found.ok_or("none yet")
+    })
+    .await;
+    let Some(Data::Gauge(gauge)) = &locks.data else { panic!("a gauge: {locks:?}") };
+    assert_eq!(attribute(&gauge.data_points[0].attributes, "ensemble"), fixture.server.connect_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_finds_its_wait_in_its_own_trace_beside_the_hold_that_it_waited_for() {
+    let fixture = OtlpFixture::start(Collector::start().await, &[]).await;
+    let context: TraceContext = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".parse().expect("a context");
+    let holder = zk::connect(&fixture.server.connect_string()).await;
+    let held = comes_as(&holder, "/locks/orders", CreateMode::EphemeralSequential).await;
+    let client = zk::connect(&fixture.server.connect_string()).await;
+    let options = LockOptions::default().data("worker-7").trace_context(context);
+    let lock = Lock::with(&client, "/locks/orders", Algorithm::Chain, options).expect("a lock");
+    let acquiring = tokio::spawn(async move { lock.acquire().await });
+    eventually("a waiter", async || match holder.list_children("/locks/orders").await {
+        Ok(children) if children.len() == 2 => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+    // A wait without a length is none.
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    goes(&holder, &held).await;
+    acquiring.await.expect("no panic").expect("it is acquired").release().await.expect("it is released");
+    let holds = by_trace(&fixture.until_held(2).await);
+    let waits = by_trace(&fixture.collector.spans("wait /locks/orders"));
+    let (own_hold, own_wait) = (&holds[&context.trace.bytes()[..]], &waits[&context.trace.bytes()[..]]);
+    for span in [own_hold, own_wait] {
+        assert_eq!(span.parent_span_id, context.span.bytes());
+        assert_eq!(attribute(&span.attributes, "service.peer.name"), "worker-7");
+    }
+    let other = holds.values().find(|hold| hold.trace_id != own_hold.trace_id).expect("the other hold");
+    assert!(own_wait.links.iter().any(|link| link.span_id == other.span_id), "{own_wait:?}");
+}
+
+fn by_trace(spans: &[Span]) -> BTreeMap<Vec<u8>, Span> {
+    spans.iter().map(|span| (span.trace_id.clone(), span.clone())).collect()
+}
