@@ -12,6 +12,7 @@ use super::metrics::fixture::{comes, comes_as, goes};
 use super::program::{Running, lockscope};
 use crate::harness::collector::{Collector, attribute};
 use crate::harness::foreign::Foreign;
+use crate::harness::prometheus::get;
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
@@ -23,6 +24,8 @@ struct OtlpFixture {
     server: Server,
     collector: Collector,
     running: Running,
+    /// The port of the metrics.
+    port: u16,
     _folder: TempDir,
 }
 
@@ -38,15 +41,14 @@ impl OtlpFixture {
         let mut running = Running::start(lockscope(&[&own[..], more].concat()));
         let first: serde_json::Value = serde_json::from_str(&running.line().await.expect("a line")).expect("JSON");
         assert_eq!(first["otlp"], url);
-        let metrics = first["metrics"].as_str().expect("an address").rsplit_once(':').expect("a port").1.to_owned();
-        eventually("a first reading", async || {
-            match crate::harness::prometheus::get(metrics.parse().expect("a port"), "/healthz", &[]) {
-                Ok((200, _)) => Ok(()),
-                other => Err(format!("{other:?}")),
-            }
+        let address = first["metrics"].as_str().expect("an address");
+        let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).expect("a port");
+        eventually("a first reading", async || match get(port, "/healthz", &[]) {
+            Ok((200, _)) => Ok(()),
+            other => Err(format!("{other:?}")),
         })
         .await;
-        Self { server, collector, running, _folder: folder }
+        Self { server, collector, running, port, _folder: folder }
     }
 
     /// Lets kazoo's locks contend, each round once for each thread.
@@ -168,6 +170,13 @@ async fn metrics_arrive_and_without_data_nothing_of_a_node_s_data_is_sent() {
     let fixture = OtlpFixture::start(Collector::start().await, &["--no-data"]).await;
     let client = zk::connect(&fixture.server.connect_string()).await;
     let node = comes(&client, "/locks/orders").await;
+    eventually("the node is read", async || {
+        let (_, text) = get(fixture.port, "/metrics", &[]).map_err(|error| error.to_string())?;
+        let is_read =
+            text.lines().any(|line| line.starts_with("lockscope_lock_held_seconds{") && !line.ends_with(" 0.0"));
+        if is_read { Ok(()) } else { Err(text) }
+    })
+    .await;
     goes(&client, &node).await;
     let [hold] = &fixture.until_held(1).await[..] else { panic!("one hold") };
     assert_eq!(attribute(&hold.attributes, "zookeeper.session"), zk::session_of(&client).to_string());
