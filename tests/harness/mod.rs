@@ -23,6 +23,7 @@ pub mod relay;
 pub mod server;
 pub mod settings;
 pub mod signal;
+pub mod spans;
 pub mod terminal;
 pub mod wait;
 pub mod words;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 const USAGE: &str = "\
-Usage: tests/soak [--elections] [--seed N] [--max-size SIZE] MINUTES
+Usage: tests/soak [--elections | --otlp] [--seed N] [--max-size SIZE] MINUTES
 
 Runs the console (in a terminal), `lockscope watch` and `lockscope record --store --metrics` for MINUTES minutes, with an
 ensemble of three real servers and test clients of four libraries (Curator, kazoo, ZooKeeper's own WriteLock, the built-in
@@ -25,8 +25,13 @@ With --elections it runs `lockscope watch` beside elections of three libraries a
 in turn, some with a kill. The run exits with 1 when a finding of elections is raised (nobody-leads, participant-missing,
 two-leaders, flapping, stale-owner), or when the end of all candidates is not reported.
 
+With --otlp it runs `lockscope record --store --otlp` beside kazoo's locks and a real collector that is away for the middle half of
+the time. The run exits with 1 when a hold or a wait of the recording did not arrive once, with its times and its link to the hold
+before it, and was not counted as lost; or when the recorder takes more than 200 MB.
+
 Options:
   --elections       Restart the candidates of elections in turn, and expect no finding
+  --otlp            Compare the spans that a collector gets with the recording
   --seed N          Make the same random choices as a run that printed this seed
   --max-size SIZE   Bound of the recording [default: 16MiB, which half an hour reaches]
   --help            Print this
@@ -41,6 +46,8 @@ pub struct Arguments {
     pub seed: u64,
     /// Whether the candidates of elections are restarted, in place of all other faults.
     pub elections: bool,
+    /// Whether spans are sent to a collector, in place of all other parts of the run.
+    pub otlp: bool,
     /// The size limit of the recording.
     pub max_size: ByteSize,
 }
@@ -49,7 +56,7 @@ impl Arguments {
     /// Reads the arguments. `Err` holds the text to print instead, and whether it is an error.
     pub fn read(words: &[String]) -> Result<Self, (String, bool)> {
         let (seed, max_size) = (fastrand::u64(..1 << 32), ByteSize::mib(16));
-        let mut arguments = Self { time: Duration::ZERO, seed, elections: false, max_size };
+        let mut arguments = Self { time: Duration::ZERO, seed, elections: false, otlp: false, max_size };
         let mut words = words.iter();
         let wrong = |what: String| (format!("tests/soak: {what}. See tests/soak --help\n"), true);
         while let Some(word) = words.next() {
@@ -57,6 +64,7 @@ impl Arguments {
             match word.as_str() {
                 "--help" | "-h" => return Err((USAGE.to_owned(), false)),
                 "--elections" => arguments.elections = true,
+                "--otlp" => arguments.otlp = true,
                 "--seed" => arguments.seed = value()?.parse().map_err(|_| wrong("a seed is a number".to_owned()))?,
                 "--max-size" => {
                     arguments.max_size = value()?.parse().map_err(|_| wrong("a size is as 16MiB".to_owned()))?;

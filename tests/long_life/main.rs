@@ -10,6 +10,7 @@ mod arguments;
 mod built_in;
 mod clients;
 mod clock;
+mod collector_soak;
 mod console;
 mod elections;
 mod faults;
@@ -55,7 +56,9 @@ fn main() -> ExitCode {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     runtime.spawn(end_when_interrupted());
     println!("seed {}", arguments.seed);
-    let passed = if arguments.elections {
+    let passed = if arguments.otlp {
+        collector_soak::run(&runtime, arguments.time)
+    } else if arguments.elections {
         elections::run(&runtime, arguments.time, &mut fastrand::Rng::with_seed(arguments.seed))
     } else {
         Soak::start(&runtime, &arguments).run(&runtime, arguments.time)

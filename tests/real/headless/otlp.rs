@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::trace::v1::Span;
-use rusqlite::Connection;
 use tempfile::TempDir;
 use zookeeper_client::CreateMode;
 
@@ -14,6 +13,7 @@ use crate::harness::collector::{Collector, attribute};
 use crate::harness::foreign::Foreign;
 use crate::harness::prometheus::get;
 use crate::harness::server::Server;
+use crate::harness::spans::compare;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 use lockscope_base::trace_context::TraceContext;
@@ -79,12 +79,6 @@ fn by_node(spans: &[Span]) -> BTreeMap<String, &Span> {
     found
 }
 
-/// Returns the times of a span, in milliseconds.
-fn times(span: &Span) -> (i64, i64) {
-    let ms = |nanoseconds: u64| i64::try_from(nanoseconds / 1_000_000).expect("a time");
-    (ms(span.start_time_unix_nano), ms(span.end_time_unix_nano))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn each_hold_and_each_wait_arrives_once_with_its_times_and_the_hold_that_it_waited_for() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -95,51 +89,16 @@ async fn each_hold_and_each_wait_arrives_once_with_its_times_and_the_hold_that_i
     let holds = fixture.until_held(160).await;
     fixture.running.signal("TERM");
     assert_eq!(fixture.running.ended().await.stderr, "");
-    let recorded = Connection::open(&store).expect("a recording");
-    let mut query = recorded
-        .prepare(
-            "SELECT node, enqueued_at, acquired_before, ended_before FROM contender WHERE ended_before IS NOT NULL",
-        )
-        .expect("a query");
-    let rows = query.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?)))).expect("rows");
-    let rows: BTreeMap<String, (i64, i64, i64)> = rows.map(|row| row.expect("a row")).collect();
-    assert_eq!(rows.len(), 160);
-    let waits = eventually("the last waits", async || {
-        let waits = fixture.collector.spans("wait /locks/orders");
-        let expected = rows.values().filter(|(enqueued, acquired, _)| enqueued < acquired).count();
-        if waits.len() >= expected { Ok(waits) } else { Err((waits.len(), expected)) }
+    let compared = eventually("the last waits", async || match compare(&fixture.collector, &store) {
+        Ok(compared) if compared.missing == 0 => Ok(compared),
+        other => Err(format!("{other:?}")),
     })
     .await;
-    let (holds, waits) = (by_node(&holds), by_node(&waits));
-    let hold_of: BTreeMap<_, _> = holds.values().map(|hold| (hold.span_id.clone(), *hold)).collect();
-    let locks = fixture.collector.spans("lock /locks/orders");
-    let roots: BTreeSet<_> = locks.iter().map(|lock| (lock.trace_id.clone(), lock.span_id.clone())).collect();
-    let mut linked = 0;
-    for (node, (enqueued, acquired, ended)) in &rows {
-        let hold = holds[node];
-        assert_eq!(times(hold), (*acquired, *ended), "{node}");
-        assert!(roots.contains(&(hold.trace_id.clone(), hold.parent_span_id.clone())), "{node}");
-        let Some(wait) = waits.get(node) else {
-            assert_eq!(enqueued, acquired, "{node}");
-            continue;
-        };
-        assert_eq!(times(wait), (*enqueued, *acquired), "{node}");
-        // The hold before it is the last one that ended; kazoo's numbers say which that is.
-        let [link] = &wait.links[..] else { panic!("one link: {wait:?}") };
-        let before = hold_of[&link.span_id];
-        assert_eq!(before.trace_id, link.trace_id);
-        assert!(times(before).1 <= *acquired && times(before).1 >= *enqueued, "{node}");
-        assert_eq!(number(before) + 1, number(wait), "{node}");
-        linked += 1;
-    }
-    assert_eq!(linked, waits.len());
-    assert!(linked > 80, "four threads wait for each other, {linked} times");
-}
-
-/// Returns the number of a span's node.
-fn number(span: &Span) -> u64 {
-    let node = node(span);
-    node[node.len() - 10..].parse().expect("a number")
+    assert_eq!((compared.holds, compared.linked), (160, compared.waits));
+    assert!(compared.waits > 80, "four threads wait for each other: {compared:?}");
+    let roots: BTreeSet<_> =
+        fixture.collector.spans("lock /locks/orders").into_iter().map(|lock| (lock.trace_id, lock.span_id)).collect();
+    assert!(holds.into_iter().all(|hold| roots.contains(&(hold.trace_id, hold.parent_span_id))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
