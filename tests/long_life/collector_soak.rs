@@ -22,8 +22,8 @@ use crate::harness::zk;
 const LOCKS: [&str; 2] = ["/locks/orders", "/locks/billing"];
 
 /// The threads of each process, and the rounds of each before the time is looked at.
-const THREADS: usize = 2;
-const ROUNDS: usize = 20;
+const THREADS: usize = 4;
+const ROUNDS: usize = 10;
 
 /// The pause of each process between its rounds.
 const PAUSE: Duration = Duration::from_secs(2);

@@ -118,13 +118,14 @@ pub(super) enum CliCommand {
     /// --fail-on or a part of the tree could not be read, and with 2 when a whole root could not be read. With --nagios,
     /// prints one line with performance data and exits with the codes of a monitoring plugin.
     Check(CheckOptions),
-    /// Record what happens to the locks, to look at it afterwards, and serve metrics
+    /// Record what happens to the locks, to look at it afterwards; serve metrics, send traces
     ///
     /// With --store, records every change and every report of the servers until it is interrupted. Continues an existing
     /// recording. Records a gap for the time in which it saw nothing. snapshot, watch and check read the file with
-    /// --store, even while it is recorded. With --metrics, with or without a file, serves metrics for Prometheus. On
-    /// SIGHUP, reads the config file again. The first line of output is a JSON object with the name of the file and the
-    /// address of the metrics. Exits with 2 when another program records into the file.
+    /// --store, even while it is recorded. With or without a file, serves metrics for Prometheus with --metrics, and sends
+    /// waits and holds as spans to an OpenTelemetry collector with --otlp. On SIGHUP, reads the config file again. The
+    /// first line of output is a JSON object with the name of the file, the address of the metrics and the collector. Exits
+    /// with 2 when another program records into the file.
     Record(RecordCommand),
     /// Show a recording on the screen, at any moment of it
     ///
