@@ -80,8 +80,9 @@ fn modules(list: &str) -> Option<BTreeSet<String>> {
 }
 
 /// Pure parts of modules that are not pure as a whole.
-pub const PURE_PARTS: [&str; 17] = [
+pub const PURE_PARTS: [&str; 18] = [
     "tui/app",
+    "tui/own_command",
     "tui/lock_history",
     "tui/page",
     "demo/script",
@@ -115,12 +116,13 @@ pub const TUI: [(&str, &[&str], &[&str]); 4] = [
 ];
 
 /// The only parts of the screen that use the async runtime.
-pub const TUI_RUNTIME: [&str; 10] = [
+pub const TUI_RUNTIME: [&str; 11] = [
     "tui/mod",
     "tui/run",
     "tui/terminal",
     "tui/input",
     "tui/sources",
+    "tui/command_runner",
     "tui/options_source",
     "tui/fleet_tasks",
     "tui/deletion_runner",

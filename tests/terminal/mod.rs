@@ -11,6 +11,7 @@ mod hostile;
 mod last_leader;
 mod lately;
 mod node_page;
+mod own_commands;
 mod past_import;
 mod pictures;
 mod questions;

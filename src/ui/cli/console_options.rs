@@ -110,6 +110,7 @@ impl OptionsSource for ConsoleOptions {
                 production: known.settings.production.clone(),
                 bindings: known.settings.bindings.clone(),
                 screens: known.settings.screens.clone(),
+                commands: known.settings.commands.clone(),
                 notice,
                 wrong: true,
             },
@@ -165,14 +166,15 @@ impl OptionsSource for ConsoleOptions {
             production: settings.production.clone(),
             bindings: settings.bindings.clone(),
             screens: settings.screens.clone(),
+            commands: settings.commands.clone(),
             notice: escaped(&notice).into_owned(),
             wrong,
         };
         // Settings that need a restart stay as they were at the start, so that later changes are
         // compared with these.
-        let ResolvedOptions { production, bindings, screens, .. } = settings;
+        let ResolvedOptions { production, bindings, screens, commands, .. } = settings;
         let before = known.settings.clone();
-        let now = ResolvedOptions { theme: name, palette, ascii, production, bindings, screens, ..before };
+        let now = ResolvedOptions { theme: name, palette, ascii, production, bindings, screens, commands, ..before };
         (known.config, known.settings) = (config, now);
         Some(ReadAgain { change, theme: palette, ascii })
     }

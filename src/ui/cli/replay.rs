@@ -54,6 +54,7 @@ pub(super) async fn run(settings: &ResolvedOptions, command: &ReplayCommand) -> 
         utc: settings.utc,
         bindings: settings.bindings.clone(),
         screens: settings.screens.clone(),
+        commands: settings.commands.clone(),
     };
     Box::pin(tui::replay(options)).await?;
     Ok(Verdict::Yes)

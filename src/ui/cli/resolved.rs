@@ -12,7 +12,7 @@ use super::config::Config;
 use super::merge::Merge;
 use super::options::{EnsembleOptions, Format, SharedOptions};
 use crate::tui::app::Settings;
-use crate::tui::{Bindings, Palette, PastPlace, ScreensChosen, ThemeName, TuiOptions};
+use crate::tui::{Bindings, OwnCommand, Palette, PastPlace, ScreensChosen, ThemeName, TuiOptions};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::admin::audit;
@@ -116,6 +116,8 @@ pub(super) struct ResolvedOptions {
     pub bindings: Bindings,
     /// The initial columns, order and filter of the lists.
     pub screens: ScreensChosen,
+    /// The user's own commands.
+    pub commands: Vec<OwnCommand>,
     pub mouse: bool,
     /// Whether the screen may change the ensemble.
     pub write: bool,
@@ -194,6 +196,7 @@ impl ResolvedOptions {
             palette: ThemeName::default().palette(),
             bindings: Bindings::default(),
             screens: ScreensChosen::default(),
+            commands: Vec::new(),
             mouse: display.mouse.unwrap_or(false),
             write: changes.write.unwrap_or(false),
             audit_log: changes.audit_log.or_else(audit::usual_path),
@@ -216,7 +219,8 @@ impl ResolvedOptions {
         let (bindings, screens) = (config.bindings.clone(), config.screens.clone());
         let thresholds = Thresholds { flapping: config.flapping, ..self.thresholds };
         let (recipes, expected) = (config.recipes.clone(), config.expected.clone());
-        Self { recipes, expected, thresholds, bindings, screens, production, ..self }
+        let commands = config.commands.clone();
+        Self { recipes, expected, thresholds, bindings, screens, commands, production, ..self }
     }
 
     /// Returns the names of the changed options that take effect only when the screen is restarted.
@@ -294,6 +298,7 @@ impl ResolvedOptions {
             thresholds: self.thresholds,
             bindings: self.bindings.clone(),
             screens: self.screens.clone(),
+            commands: self.commands.clone(),
         };
         let (theme, past) = (self.palette, self.past.clone());
         TuiOptions { settings, observe, survey, theme, mouse: self.mouse, notice: None, past, tour: None }

@@ -6,20 +6,47 @@ use std::io::{self, PipeWriter};
 use crossterm::event::{
     self, EventStream, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
-use futures::stream::{Stream, select_all};
+use futures::stream::{SelectAll, Stream, StreamExt, select_all};
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::app::{Event, Key, Mouse};
 
-/// Returns the stream of the terminal library's events.
+/// A source of the terminal's events.
+pub trait InputSource {
+    /// Waits for the next event; `None` when no more will come. Cancel safe.
+    fn next(&mut self) -> impl Future<Output = Option<io::Result<event::Event>>>;
+    /// Stops to read the terminal, until the next event is asked for.
+    fn release(&mut self);
+}
+
+impl<S: Stream<Item = io::Result<event::Event>> + Unpin> InputSource for S {
+    fn next(&mut self) -> impl Future<Output = Option<io::Result<event::Event>>> {
+        StreamExt::next(self)
+    }
+
+    fn release(&mut self) {}
+}
+
+/// The terminal library's events. While the terminal is lent to another program, the library's
+/// thread must not read that program's keys.
 ///
 /// Each poll of the library's own stream tries in vain to take a lock that the library's thread
 /// holds while it sleeps, which costs more than a dozen system calls. This stream polls the library
 /// only after that thread has woken, however often it is polled itself.
-pub fn terminal_events() -> impl Stream<Item = io::Result<event::Event>> + Unpin {
-    select_all([EventStream::new()])
+#[derive(Debug, Default)]
+pub struct TerminalEvents(Option<SelectAll<EventStream>>);
+
+impl InputSource for TerminalEvents {
+    async fn next(&mut self) -> Option<io::Result<event::Event>> {
+        let events = self.0.get_or_insert_with(|| select_all([EventStream::new()]));
+        StreamExt::next(events).await
+    }
+
+    fn release(&mut self) {
+        self.0 = None;
+    }
 }
 
 /// Translates an event of the terminal; `None` for events without a meaning here.
@@ -71,8 +98,10 @@ fn translate_mouse(mouse: MouseEvent) -> Option<Mouse> {
 /// A signal to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessSignal {
-    /// The program is to end: SIGTERM, SIGINT, SIGHUP, or a closed terminal.
+    /// The program is to end: SIGTERM, SIGHUP, or a closed terminal.
     End,
+    /// SIGINT or SIGQUIT: the program is to end, unless the keys for them are another program's.
+    Interrupt,
     /// The program was stopped and continues: SIGCONT.
     Continue,
 }
@@ -81,6 +110,7 @@ pub enum ProcessSignal {
 pub struct ProcessSignals {
     terminate: Signal,
     interrupt: Signal,
+    quit: Signal,
     hang_up: Signal,
     resume: Signal,
     closed: Closed,
@@ -92,6 +122,7 @@ impl ProcessSignals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
             hang_up: signal(SignalKind::hangup())?,
             resume: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
             closed: Closed::watch()?,
@@ -102,7 +133,8 @@ impl ProcessSignals {
     pub async fn next(&mut self) -> ProcessSignal {
         tokio::select! {
             _ = self.terminate.recv() => ProcessSignal::End,
-            _ = self.interrupt.recv() => ProcessSignal::End,
+            _ = self.interrupt.recv() => ProcessSignal::Interrupt,
+            _ = self.quit.recv() => ProcessSignal::Interrupt,
             _ = self.hang_up.recv() => ProcessSignal::End,
             _ = self.resume.recv() => ProcessSignal::Continue,
             () = self.closed.wait() => ProcessSignal::End,

@@ -8,6 +8,7 @@
 //! ```
 //!
 //! - `key`, `screen`, `keymap`: keys, screens, and what the keys do, as data; pure.
+//! - `own_command`: programs of the config file that run with values of a row; pure.
 //! - `columns`: which columns of a list fit, and where; pure.
 //! - `lock_history`: the history of each lock, within bounds; pure.
 //! - `page`: the content of text pages, as data; pure.
@@ -15,7 +16,7 @@
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
 //! - `run`, `terminal`, `input`, `frames`, `sources`, `options_source`, `fleet_tasks`,
-//!   `deletion_runner`, `ensemble_watch`, `node_reader`, `past_importer`, `past_reader`, `past_writer`: the loop and
+//!   `command_runner`, `deletion_runner`, `ensemble_watch`, `node_reader`, `past_importer`, `past_reader`, `past_writer`: the loop and
 //!   everything it drives; `replay_run` starts the loop on a recording.
 //!
 //! Architecture invariant: dependencies point up this list only. `page` and `app` know no ratatui,
@@ -29,6 +30,7 @@
 pub mod app;
 #[doc(hidden)]
 mod columns;
+mod command_runner;
 mod deletion_runner;
 mod ensemble_watch;
 #[doc(hidden)]
@@ -41,6 +43,7 @@ mod keymap;
 mod lock_history;
 mod node_reader;
 mod options_source;
+mod own_command;
 mod page;
 mod past_importer;
 mod past_reader;
@@ -80,9 +83,10 @@ use self::deletion_runner::DeletionRunner;
 pub use self::ensemble_watch::{EnsembleOptions, WatchOptions};
 use self::ensemble_watch::{Ensembles, Followed};
 use self::fleet_tasks::FleetTasks;
-use self::input::{ProcessSignals, terminal_events};
+use self::input::{ProcessSignals, TerminalEvents};
 use self::node_reader::NodeReader;
 pub use self::options_source::{OptionsSource, ReadAgain};
+pub use self::own_command::{CommandOutput, OwnCommand, OwnProgram};
 use self::past_importer::PastImporter;
 use self::past_writer::{LivePast, PastWriter};
 pub use self::past_writer::{PastError, PastPlace};
@@ -279,7 +283,7 @@ async fn show(
     };
     let mut console = console.with_source(source);
     let work = async |fleets: &mut FleetTasks| {
-        let ended = console.run(&mut terminal_events(), &mut sources, orders, fleets).await;
+        let ended = console.run(&mut TerminalEvents::default(), &mut sources, orders, fleets).await;
         let gone = !terminal::is_there();
         let deleting = console.app().working().is_some();
         let last = console.end_past();

@@ -3,13 +3,13 @@
 use std::future::pending;
 use std::path::PathBuf;
 
-use super::TuiError;
 use super::app::{App, Bindings, Event, FleetSide, Replay, ScreensChosen, Settings, Travel};
-use super::input::{ProcessSignals, terminal_events};
+use super::input::{ProcessSignals, TerminalEvents};
 use super::past_reader::PastReader;
 use super::run::{ChangeSource, Console, FleetControl};
 use super::terminal::{self, TerminalGuard};
 use super::theme::{Palette, Theme};
+use super::{OwnCommand, TuiError};
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{FleetCommand, Scenario};
@@ -35,6 +35,8 @@ pub struct ReplayOptions {
     pub bindings: Bindings,
     /// The initial columns and order of the lists.
     pub screens: ScreensChosen,
+    /// The user's own commands.
+    pub commands: Vec<OwnCommand>,
 }
 
 /// Shows a recording until the user leaves, a signal ends the program, or the terminal is closed.
@@ -55,6 +57,7 @@ pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
         asks_servers: true,
         bindings: options.bindings,
         screens: options.screens,
+        commands: options.commands,
         ..Settings::default()
     };
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
@@ -64,7 +67,7 @@ pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
     let mut app = App::new(settings, (size.width, size.height), now()).with_replay(Replay::new(name, connect, outline));
     app.update(first, now());
     let mut console = Console::new(app, theme, surface, taken).with_past(past);
-    let ended = Box::pin(console.run(&mut terminal_events(), &mut Nothing, &mut orders, &mut Nothing)).await;
+    let ended = Box::pin(console.run(&mut TerminalEvents::default(), &mut Nothing, &mut orders, &mut Nothing)).await;
     match ended {
         // A closed terminal is the end of the program; nobody could read an error.
         Err(TuiError::Terminal(_)) if !terminal::is_there() => Ok(()),

@@ -5,6 +5,7 @@
 //! taken in slices, so that no burst of them delays a key.
 
 mod effects;
+mod lend;
 mod parts;
 #[cfg(test)]
 mod tests;
@@ -16,18 +17,19 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use std::{io, vec};
 
-use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
 use tokio::task::JoinSet;
 
+use self::lend::TerminalUse;
 pub use self::parts::{ChangeSource, FleetControl, SignalSource};
 use self::writer_thread::WriterThread;
-use super::app::{App, Event, WatchedEnsembles};
+use super::app::{App, CommandEnd, Event, WatchedEnsembles};
+use super::command_runner::CommandRunner;
 use super::deletion_runner::DeletionRunner;
 use super::ensemble_watch::EnsembleReports;
 use super::frames::{Frames, Urgency};
-use super::input::{ProcessSignal, translate};
+use super::input::{InputSource, ProcessSignal, translate};
 use super::node_reader::NodeReader;
 use super::options_source::{ConfigWatch, ReadAgain};
 use super::past_importer::PastImporter;
@@ -61,6 +63,8 @@ enum Turn {
     Signal(ProcessSignal),
     Input(Option<io::Result<crossterm::event::Event>>),
     Done(Event),
+    /// The program that had the terminal has ended.
+    Returned(String, CommandEnd),
     Note(&'static str),
     Config(Box<ReadAgain>),
     Tick,
@@ -95,6 +99,8 @@ pub struct Console<B: Backend, O> {
     tasks: JoinSet<Event>,
     deletions: DeletionRunner,
     nodes: NodeReader,
+    commands: CommandRunner,
+    terminal_use: TerminalUse,
     importer: Option<PastImporter>,
     past: Option<PastReader>,
     past_writer: Option<(PastWriter, WriterThread)>,
@@ -139,6 +145,8 @@ where
             tasks: JoinSet::new(),
             deletions: DeletionRunner::default(),
             nodes: NodeReader::default(),
+            commands: CommandRunner::default(),
+            terminal_use: TerminalUse::default(),
             importer: None,
             past: None,
             past_writer: None,
@@ -228,22 +236,20 @@ where
     }
 
     /// Runs until the user or the system ends the program.
-    pub async fn run<I>(
+    pub async fn run(
         &mut self,
-        input: &mut I,
+        input: &mut impl InputSource,
         changes: &mut impl ChangeSource,
         system: &mut impl SignalSource,
         fleets: &mut impl FleetControl,
-    ) -> Result<(), TuiError>
-    where
-        I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
-    {
+    ) -> Result<(), TuiError> {
         if let Some(event) = self.first.take()
             && self.handle(Turn::Done(event), changes, fleets).await?.is_break()
         {
             return Ok(());
         }
         loop {
+            self.lend_if_due(input).await?;
             let turn = self.next_turn(input, changes, system, fleets).await;
             if self.handle(turn, changes, fleets).await?.is_break() {
                 return Ok(());
@@ -255,24 +261,24 @@ where
     }
 
     /// Waits for the next turn. If several are ready, the one of the highest rank wins.
-    async fn next_turn<I>(
+    async fn next_turn(
         &mut self,
-        input: &mut I,
+        input: &mut impl InputSource,
         changes: &mut impl ChangeSource,
         system: &mut impl SignalSource,
         fleets: &mut impl FleetControl,
-    ) -> Turn
-    where
-        I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
-    {
-        let frame = self.frames.due(Instant::now());
+    ) -> Turn {
+        let frame = self.frames.due(Instant::now()).filter(|_| self.terminal_use.is_ours());
+        let reads = self.terminal_use.reads_keys();
         let tick = self.app.ticks().then_some(self.ticked + TICK_INTERVAL);
         let due = self.app.next_due().map(|due| Instant::now() + due.since(now()).min(TICK_INTERVAL));
         let idle = self.waiting.len() == 0;
         tokio::select! {
             biased;
             order = system.next() => Turn::Signal(order),
-            event = input.next() => Turn::Input(event),
+            event = input.next(), if reads => Turn::Input(event),
+            (name, end) = self.terminal_use.returned() => Turn::Returned(name, end),
+            event = self.commands.next() => Turn::Done(event),
             Some(Ok(event)) = self.tasks.join_next() => Turn::Done(event),
             () = until(tick) => Turn::Tick,
             () = until(due) => Turn::Due,
@@ -294,11 +300,10 @@ where
     ) -> Result<ControlFlow<()>, TuiError> {
         let urgency = if matches!(turn, Turn::Slice) { Urgency::Changes } else { Urgency::Now };
         let event = match turn {
-            Turn::Signal(ProcessSignal::End) | Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
-            Turn::Signal(ProcessSignal::Continue) => {
-                self.control.retake().map_err(TuiError::terminal)?;
-                return self.redraw();
-            }
+            Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
+            Turn::Signal(signal) => return self.signalled(signal),
+            Turn::Returned(name, end) => self.returned(name, end)?,
+            Turn::Input(Some(Ok(event))) if !self.terminal_use.is_ours() => return self.answered(&event),
             Turn::Input(Some(Ok(event))) => match translate(&event) {
                 Some(event) => {
                     // A terminal that shrank for a moment has lost cells, even if it has its old

@@ -27,5 +27,6 @@ pub enum Screen {
     Comparison,
     Servers,
     Unreadable,
+    Output,
     Help,
 }

@@ -14,6 +14,7 @@ use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_ra
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use rustix::process::{Signal, kill_current_process_group};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::theme::{Palette, ThemeName};
@@ -26,6 +27,10 @@ const FRAME: usize = 64 * 1024;
 
 /// Whether the program has the terminal. A static, because the panic hook needs it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Whether the alternate screen is shown.
+static DRAWS: AtomicBool = AtomicBool::new(false);
+/// Whether the terminal is lent to another program. A panic ends the loan.
+static LENT: AtomicBool = AtomicBool::new(false);
 /// Whether the mouse is captured and must be released.
 static MOUSE: AtomicBool = AtomicBool::new(false);
 
@@ -36,7 +41,11 @@ pub trait TerminalControl {
     /// Restores the terminal and stops until the shell continues the program. The screen is empty
     /// afterwards.
     fn suspend(&mut self) -> impl Future<Output = io::Result<()>>;
-    /// Takes the terminal again after the program was stopped and continued from outside.
+    /// Restores the terminal for another program.
+    fn lend(&mut self) -> io::Result<()>;
+    /// Shows a sentence below what that program wrote, and reads keys again.
+    fn ask(&mut self, sentence: &str) -> io::Result<()>;
+    /// Takes the terminal again after it was lent, or after the program was stopped and continued from outside.
     fn retake(&mut self) -> io::Result<()>;
     /// Returns whether the program still has the terminal: a panic in any thread restores it.
     fn is_taken(&self) -> bool;
@@ -44,7 +53,10 @@ pub trait TerminalControl {
 
 /// Holds the terminal. Dropping the guard restores it.
 #[derive(Debug)]
-pub struct TerminalGuard;
+pub struct TerminalGuard {
+    /// The modes with which the terminal was lent.
+    lent: Option<Termios>,
+}
 
 impl TerminalGuard {
     /// Takes the terminal over: raw mode, the alternate screen and, if wanted, the mouse. A panic
@@ -53,7 +65,7 @@ impl TerminalGuard {
         give_back_on_panic();
         MOUSE.store(mouse, Ordering::SeqCst);
         enter().inspect_err(|_| give_back())?;
-        Ok(Self)
+        Ok(Self { lent: None })
     }
 
     pub fn surface(&self) -> io::Result<Terminal<CrosstermBackend<BufWriter<Stdout>>>> {
@@ -61,8 +73,21 @@ impl TerminalGuard {
     }
 }
 
+impl TerminalGuard {
+    /// Ends the loan: the other program may have left the terminal in modes of its own.
+    fn restore_modes(&mut self) -> io::Result<()> {
+        if let Some(modes) = self.lent.take() {
+            tcsetattr(io::stdin(), OptionalActions::Now, &modes)?;
+        }
+        LENT.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
+        // Fails when the terminal is closed.
+        let _ = self.restore_modes();
         give_back();
     }
 }
@@ -85,14 +110,31 @@ impl TerminalControl for TerminalGuard {
         enter()
     }
 
+    fn lend(&mut self) -> io::Result<()> {
+        LENT.store(true, Ordering::SeqCst);
+        give_back();
+        self.lent = Some(tcgetattr(io::stdin())?);
+        Ok(())
+    }
+
+    fn ask(&mut self, sentence: &str) -> io::Result<()> {
+        self.restore_modes()?;
+        TAKEN.store(true, Ordering::SeqCst);
+        enable_raw_mode()?;
+        let mut out = io::stdout();
+        write!(out, "\r\n{sentence}\r\n")?;
+        out.flush()
+    }
+
     fn retake(&mut self) -> io::Result<()> {
+        self.restore_modes()?;
         // The shell has set its own modes meanwhile: restoring first makes taking start from those.
         give_back();
         enter()
     }
 
     fn is_taken(&self) -> bool {
-        TAKEN.load(Ordering::SeqCst)
+        TAKEN.load(Ordering::SeqCst) || LENT.load(Ordering::SeqCst)
     }
 }
 
@@ -115,6 +157,7 @@ pub fn colours(palette: Palette) -> Palette {
 fn enter() -> io::Result<()> {
     TAKEN.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
+    DRAWS.store(true, Ordering::SeqCst);
     execute!(io::stdout(), EnterAlternateScreen)?;
     if MOUSE.load(Ordering::SeqCst) {
         execute!(io::stdout(), EnableMouseCapture)?;
@@ -131,7 +174,10 @@ fn give_back() {
     if MOUSE.load(Ordering::SeqCst) {
         let _ = execute!(io::stdout(), DisableMouseCapture);
     }
-    let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
+    // Leaving it twice would move the cursor into what another program has written since.
+    if DRAWS.swap(false, Ordering::SeqCst) {
+        let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
+    }
     let _ = disable_raw_mode();
 }
 
@@ -140,6 +186,7 @@ fn give_back_on_panic() {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
+            LENT.store(false, Ordering::SeqCst);
             give_back();
             before(panic);
         }));

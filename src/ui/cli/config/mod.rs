@@ -5,6 +5,7 @@
 //! [`parse_over`] has a line for each section of the file. The function of a section takes its
 //! entry, returns its value, and adds its mistakes.
 
+mod commands;
 mod contexts;
 mod elections;
 mod entry;
@@ -27,7 +28,7 @@ use option_entries::{OptionEntries, SoundEntries};
 
 use super::merge::Merge;
 use super::options::SharedOptions;
-use crate::tui::{Bindings, ScreensChosen};
+use crate::tui::{Bindings, OwnCommand, ScreensChosen};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_files::{self as files, FileError, Sensitivity};
 use lockscope_live::zk;
@@ -38,7 +39,7 @@ use lockscope_model::queue::Expectation;
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// The sections of the file that are not options.
-const SECTIONS: [&str; 6] = ["context", "recipe", "keys", "screen", "expect", "flapping"];
+const SECTIONS: [&str; 7] = ["context", "recipe", "keys", "screen", "command", "expect", "flapping"];
 
 /// Why the config file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +73,8 @@ pub(super) struct Config {
     pub bindings: Bindings,
     /// The initial columns, order and filter of the lists.
     pub screens: ScreensChosen,
+    /// The user's own commands.
+    pub commands: Vec<OwnCommand>,
     /// The mistakes, in the order of their lines.
     pub mistakes: Vec<Mistake>,
     /// The valid entries at the top.
@@ -169,6 +172,9 @@ fn parse_over(text: &str, path: &Path, earlier: &Config) -> Config {
         }
         if let Some(value) = table.get("keys") {
             config.bindings = keys::read(value, &earlier.bindings, &mut |at, problem| mistakes.record(at, problem));
+        }
+        if let Some(value) = table.get("command") {
+            config.commands = commands::read(value, &config.bindings, &earlier.commands, &mut mistakes);
         }
         if let Some(value) = table.get("screen") {
             config.screens = screens::read(value, &earlier.screens, &mut |at, problem| mistakes.record(at, problem));

@@ -32,7 +32,10 @@ impl App {
             Command::Left => self.left(),
             Command::Right => self.right(),
             Command::Open => self.open_selected(),
-            Command::Back => self.back(),
+            Command::Back => match self.stop_own() {
+                Some(stop) => return stop,
+                None => self.back(),
+            },
             Command::NextPane => self.go_to_next_pane(),
             Command::Go(Screen::Queue) => self.go_to_queue(),
             Command::Go(Screen::History) => self.go_to_history(),

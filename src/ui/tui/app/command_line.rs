@@ -70,6 +70,12 @@ impl App {
             return Update::redraw();
         }
         let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
+        if let Some(own) = self.own_command_named(name) {
+            if argument.is_some() {
+                return self.refuse(format!("`{name}` takes nothing after it."));
+            }
+            return self.run_own(&own);
+        }
         match named(name, self.navigation.screen, &self.settings.bindings) {
             Ok(entry) if argument.is_some() && entry.argument.is_none() => {
                 self.show_failure(format!("`{}` takes nothing after it.", entry.name));

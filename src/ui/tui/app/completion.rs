@@ -63,7 +63,9 @@ impl App {
         let useful: Vec<_> = commands().filter(|entry| self.is_of_use(entry.command)).collect();
         let names = useful.iter().map(|entry| entry.name);
         let synonyms = useful.iter().flat_map(|entry| entry.synonyms.iter().copied());
-        let begins = names.chain(synonyms).filter(|name| name.starts_with(typed));
+        let screen = self.navigation.screen;
+        let own = self.settings.commands.iter().filter(|own| own.screens.contains(&screen)).map(|own| &*own.name);
+        let begins = names.chain(own).chain(synonyms).filter(|name| name.starts_with(typed));
         begins.take(MAX_OFFERED).map(str::to_owned).collect()
     }
 

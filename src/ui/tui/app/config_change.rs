@@ -2,6 +2,7 @@
 
 use super::ScreensChosen;
 use crate::tui::keymap::Bindings;
+use crate::tui::own_command::OwnCommand;
 
 /// A context of the config file: an ensemble with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct ConfigChange {
     pub bindings: Bindings,
     /// The initial columns, order and filter of the lists.
     pub screens: ScreensChosen,
+    /// The user's own commands.
+    pub commands: Vec<OwnCommand>,
     /// Which changes took effect and which did not, as sentences.
     pub notice: String,
     /// Whether the file has an error.

@@ -58,6 +58,9 @@ impl App {
             self.settings.production = change.production;
         }
         self.settings.bindings = change.bindings;
+        self.settings.commands = change.commands;
+        // The question may be about a command that has changed.
+        self.own_runs.question = None;
         let before = std::mem::replace(&mut self.settings.screens, change.screens);
         self.arrange_lists(&before);
         if change.wrong {

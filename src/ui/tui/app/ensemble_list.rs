@@ -81,7 +81,7 @@ impl App {
     pub(super) fn refusal_outside(&self, command: Command) -> Option<&'static str> {
         let works_everywhere = matches!(
             command,
-            Command::Go(Screen::Help | Screen::Ensembles)
+            Command::Go(Screen::Help | Screen::Ensembles | Screen::Output)
                 | Command::Context
                 | Command::Prompt
                 | Command::Redraw

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Arrival, ConfigChange, EnsembleReport, FleetSide, Recorded, TakeIn, TakenIn, Tour, Travel};
+use super::{Arrival, CommandReport, ConfigChange, EnsembleReport, FleetSide, Recorded, TakeIn, TakenIn, Tour, Travel};
 use crate::tui::key::{Key, Mouse};
+use crate::tui::own_command::PreparedCommand;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
 use lockscope_lab::demo::SceneCommand;
@@ -60,6 +61,8 @@ pub enum Event {
         path: ZnodePath,
         read: NodeRead,
     },
+    /// A command of an [`Effect::RunCommand`] reports.
+    Command(Box<CommandReport>),
     /// The observer ended by itself and sends no more changes.
     ObserverEnded,
     Fleet {
@@ -122,6 +125,10 @@ pub enum Effect {
     ReadAudit,
     /// Read a node: its stat, its ACL and its data.
     ReadNode(ZnodePath),
+    /// Run a program. At most one has a pane, and at most one has the terminal.
+    RunCommand(Box<PreparedCommand>),
+    /// Kill the program whose output goes to the pane.
+    StopCommand,
     /// Restore the terminal and suspend the process until it is continued.
     Suspend,
     /// Redraw the whole screen, because another program wrote to the terminal.

@@ -15,15 +15,27 @@ impl App {
         if self.deletions.open.is_some() {
             return self.answer_plan(key);
         }
+        if self.asks_to_run() {
+            return self.answer_run(key);
+        }
         if self.footer.prompt.is_some() && self.layout().is_some() {
             return self.type_key(key);
         }
         let place = self.key_place();
         match command(key, place, &self.settings.bindings) {
             Some(command) => self.carry_out(command),
+            None if self.own_command_of(key).is_some() && self.layout().is_some() => {
+                self.tour_yields();
+                let own = self.own_command_of(key);
+                own.map_or_else(Update::default, |own| self.run_own(&own))
+            }
             // In a terminal that is too small, a message about the key would not be visible.
             None if self.layout().is_none() => Update::default(),
-            None => self.refuse(strange(key, place, &self.settings.bindings, self.settings.ascii)),
+            None => {
+                let elsewhere = self.own_elsewhere(key);
+                let usual = || strange(key, place, &self.settings.bindings, self.settings.ascii);
+                self.refuse(elsewhere.unwrap_or_else(usual))
+            }
         }
     }
 

@@ -11,12 +11,12 @@
 //! 1. Questions to the state: `facts`, `focus`, `contend::shown`.
 //! 2. Notices, texts and rows: `notice`, `export`, `tabs`, the rows in `lists` and `queue_picture`,
 //!    and the texts in `lock_pages`, `session_page`, `node_page`, `below_locks`,
-//!    `ensemble_pages` and `pages`.
+//!    `ensemble_pages`, `own_output` and `pages`.
 //!    `arrange` computes their layout.
 //! 3. Moving: `scrolling` in a list or a text, then `search`, `way_back` from screen to screen,
 //!    `opening`, `moves`.
 //! 4. One file for each action: `ensemble_list`, `choices`, `audit`, `contend`, `delete`, `recording` and then
-//!    `past_import` and `moments`, `leaving` and then `contexts`, `tour::commands`.
+//!    `past_import` and `moments`, `own_commands`, `leaving` and then `contexts`, `tour::commands`.
 //! 5. `actions` carries out commands, `footer_keys` names them; then `command_line` and
 //!    `completion`, `mouse`, `keys`, and `tour::follow`, which presses keys.
 //! 6. `ticks` and `update`.
@@ -73,7 +73,10 @@ mod navigation;
 mod node_page;
 mod notice;
 mod opening;
+mod own_command_keys;
+mod own_commands;
 mod own_keys;
+mod own_output;
 mod pages;
 mod past_import;
 mod prompt;
@@ -129,6 +132,7 @@ pub use matches::{QueueRows, TimelineRows};
 pub use node_page::OpenNode;
 pub use notice::Notice;
 pub use own_keys::WantedKeys;
+pub use own_output::{CommandEnd, CommandReport, MAX_OUTPUT_BYTES};
 pub use pages::{PAST_BAR_HEIGHT, ShownPage};
 pub use past_import::folder_names;
 pub use prompt::{Prompt, PromptPurpose};
@@ -155,6 +159,7 @@ use self::footer::Footer;
 use self::last_leaders::LastLeaders;
 use self::member_trees::MemberTrees;
 use self::navigation::Navigation;
+use self::own_output::OwnRuns;
 use self::past_import::PastImport;
 use self::shown::Shown;
 pub use crate::tui::key::{Key, Mouse};
@@ -196,6 +201,7 @@ pub struct App {
     last_leaders: Box<LastLeaders>,
     /// The ensembles that the console watches; `None` when it shows one.
     ensembles: Option<Box<WatchedEnsembles>>,
+    own_runs: Box<OwnRuns>,
 }
 
 impl App {
@@ -223,6 +229,7 @@ impl App {
             member_trees: MemberTrees::default(),
             last_leaders: Box::default(),
             ensembles: None,
+            own_runs: Box::default(),
         };
         app.arrange();
         app.arrange_lists(&ScreensChosen::default());

@@ -15,7 +15,7 @@ fn is_in(area: Area, column: u16, line: u16) -> bool {
 
 impl App {
     pub(super) fn mouse(&mut self, mouse: Mouse) -> Update {
-        if self.deletions.open.is_some() || self.asks_to_quit() {
+        if self.deletions.open.is_some() || self.asks_to_quit() || self.asks_to_run() {
             return Update::default();
         }
         match mouse {

@@ -3,7 +3,7 @@
 use super::leaving::Leaving;
 use super::screens::Content;
 use super::tour::LEFT_ALONE;
-use super::{App, Area, Key, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
+use super::{App, Area, Deletion, Key, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
 use crate::tui::keymap::{Command, CommandEntry, FixedKey, command_groups};
 use crate::tui::page::{
     BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
@@ -68,7 +68,8 @@ impl App {
         let layout = self.layout()?;
         let top = layout.tabs.y + layout.tabs.height;
         let body = Area { y: top, height: layout.caption.y - top, ..layout.tabs };
-        let page = self.plan(body).or_else(|| self.prompt_page(body)).or_else(|| self.notice_page(body))?;
+        let page = self.plan(body).or_else(|| self.own_question_page(body));
+        let page = page.or_else(|| self.prompt_page(body)).or_else(|| self.notice_page(body))?;
         // The popup covers the whole box below a list, because the box's upper border alone would
         // look broken.
         let mut height = page.height().max(layout.side.height).min(body.height);
@@ -80,7 +81,9 @@ impl App {
         }
         let area = Area { y: body.y + body.height - height, height, ..body };
         let mut shown = ShownPage { page, area, top: 0, focus: Focus::Here };
-        shown.top = self.deletions.open.as_ref().map_or(0, |deletion| deletion.scroll().top(shown.end()));
+        let asked = self.own_runs.question.as_ref().map(|question| question.scroll);
+        let scroll = self.deletions.open.as_ref().map(Deletion::scroll).or(asked);
+        shown.top = scroll.map_or(0, |scroll| scroll.top(shown.end()));
         Some(shown)
     }
 
@@ -230,8 +233,11 @@ impl App {
         let mut page = self.writer(help::COLUMNS, area);
         let bindings = &self.settings.bindings;
         let groups = command_groups().map(|group| {
-            let is_shown =
-                |entry: &&CommandEntry| entry.command != Command::Go(Screen::Ensembles) || self.ensembles().is_some();
+            let is_shown = |entry: &&CommandEntry| match entry.command {
+                Command::Go(Screen::Ensembles) => self.ensembles().is_some(),
+                Command::Go(Screen::Output) => !self.settings.commands.is_empty(),
+                _ => true,
+            };
             let commands = group.commands.iter().filter(is_shown).map(|entry| help::CommandHelp {
                 keys: bindings
                     .keys(entry)
@@ -247,7 +253,8 @@ impl App {
             });
             (group.title, commands.collect())
         });
-        help::write(&mut page, groups, |text| bindings.fill(text));
+        let own = (!self.settings.commands.is_empty()).then(|| ("Your commands", self.own_help()));
+        help::write(&mut page, groups.chain(own), |text| bindings.fill(text));
         let mut page = Page::new("Help", help::COLUMNS, page.lines());
         page.title.push((format!("lockscope {}", env!("CARGO_PKG_VERSION")), Tone::Dim));
         page

@@ -39,7 +39,7 @@ pub struct ScreenEntry {
 }
 
 /// Every screen, in the order of the tabs and of Help.
-pub static SCREENS: [ScreenEntry; 15] = [
+pub static SCREENS: [ScreenEntry; 16] = [
     ScreenEntry {
         screen: Screen::Ensembles,
         title: "Ensembles",
@@ -254,6 +254,15 @@ pub static SCREENS: [ScreenEntry; 15] = [
         has_tab: false,
         shows_watchers: false,
         content: Content::Text(App::unreadable_page),
+        panes: &[],
+        commands: &[Command::Filter],
+    },
+    ScreenEntry {
+        screen: Screen::Output,
+        title: "Output",
+        has_tab: false,
+        shows_watchers: false,
+        content: Content::Text(App::output_page),
         panes: &[],
         commands: &[Command::Filter],
     },

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{KnownContext, ScreensChosen};
 use crate::tui::keymap::Bindings;
+use crate::tui::own_command::OwnCommand;
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::diagnose::Thresholds;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub bindings: Bindings,
     /// The initial columns, order and filter of the lists.
     pub screens: ScreensChosen,
+    /// The user's own commands.
+    pub commands: Vec<OwnCommand>,
 }
 
 impl Settings {

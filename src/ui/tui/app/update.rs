@@ -42,6 +42,7 @@ impl App {
             Event::GuardsFound(found) => self.guards_found(found),
             Event::DeletionDone(done) => self.deletion_done(done),
             Event::NodeRead { path, read } => self.node_read(&path, read),
+            Event::Command(report) => self.command_reported(*report),
             Event::AuditRead(reading) => self.audit_read(*reading),
             Event::ObserverEnded => {
                 self.observing = false;
@@ -69,6 +70,7 @@ impl App {
             }
             self.reanchor();
             self.arrange();
+            self.wrap_output();
             self.reanchor();
         }
         if before.0 != self.navigation.screen {

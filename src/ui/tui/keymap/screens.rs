@@ -30,6 +30,7 @@ pub const SCREEN_COMMANDS: &[CommandEntry] = &[
     go(Screen::Comparison, "comparison", &[Key::Char('C')], "Herds and chains of growing size"),
     go(Screen::Servers, "servers", &[Key::Char('v')], "What each server reports about itself").also(&["members"]),
     go(Screen::Unreadable, "unreadable", &[Key::Char('u')], "Nodes that the server refuses to show"),
+    go(Screen::Output, "output", &[Key::Char('!')], "The output of your last command"),
     go(Screen::Help, "help", &[Key::Char('?'), Key::F(1), Key::Ctrl('a')], "This page")
         .also(&["h", "man", "keys"])
         .hint("help"),

@@ -21,6 +21,7 @@ pub mod help;
 pub mod history_entry;
 pub mod lately;
 pub mod node;
+pub mod output;
 pub mod overlaps;
 pub mod server_trees;
 pub mod servers;

@@ -9,10 +9,11 @@ use std::time::Instant;
 use ratatui::backend::Backend;
 use tokio::task::spawn_blocking;
 
-use super::{ChangeSource, Console, FleetControl};
+use super::{ChangeSource, Console, FleetControl, TerminalUse};
 use crate::tui::TuiError;
 use crate::tui::app::{Effect, Event};
 use crate::tui::frames::Urgency;
+use crate::tui::own_command::CommandOutput;
 use crate::tui::past_importer::PastImporter;
 use crate::tui::past_writer::PastWriter;
 use crate::tui::terminal::TerminalControl;
@@ -64,6 +65,11 @@ where
             Effect::ReadNode(path) => {
                 self.tasks.spawn(self.nodes.clone().read(path));
             }
+            Effect::RunCommand(command) => match command.output {
+                CommandOutput::Pane => self.commands.start(*command),
+                CommandOutput::Terminal => self.terminal_use = TerminalUse::ToLend(command),
+            },
+            Effect::StopCommand => self.commands.stop(),
             Effect::Suspend => {
                 self.control.suspend().await.map_err(TuiError::terminal)?;
                 return self.redraw();

@@ -93,6 +93,14 @@ impl TerminalControl for Notes {
         self.write("suspend");
         Ok(())
     }
+    fn lend(&mut self) -> io::Result<()> {
+        self.write("lend");
+        Ok(())
+    }
+    fn ask(&mut self, sentence: &str) -> io::Result<()> {
+        self.write(sentence);
+        Ok(())
+    }
     fn retake(&mut self) -> io::Result<()> {
         self.write("retake");
         Ok(())

@@ -30,6 +30,13 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position>
         write_line([vec![Span::raw(" ")], hints].concat(), area, buffer);
         return None;
     }
+    if view.app.asks_to_run() {
+        let answers = [(FixedKey::Yes, "run"), (FixedKey::No, "do not")];
+        let ascii = view.app.settings().ascii;
+        let hints = answers.into_iter().flat_map(|(key, word)| hint(view.theme, key.key().label(ascii), word));
+        write_line([Span::raw(" ")].into_iter().chain(hints).collect::<Vec<_>>(), area, buffer);
+        return None;
+    }
     if let Some(prompt) = view.app.prompt() {
         return Some(draw_prompt(view, prompt, area, buffer));
     }

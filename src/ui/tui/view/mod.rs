@@ -103,7 +103,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Audit => list::draw(&AuditEntries, view, main, buffer),
         Screen::History => list::draw(&History, view, main, buffer),
         Screen::Comparison => comparison::draw(view, main, buffer),
-        Screen::Node | Screen::Servers | Screen::Help | Screen::Unreadable => {}
+        Screen::Node | Screen::Servers | Screen::Help | Screen::Unreadable | Screen::Output => {}
     }
     for shown in pages.into_iter().chain(app.popup()) {
         page::draw(view, &shown, place(shown.area), buffer);

@@ -82,6 +82,7 @@ fn change(bindings: Bindings, screens: ScreensChosen) -> ConfigChange {
         production: Some("prod".to_owned()),
         bindings,
         screens,
+        commands: Vec::new(),
         notice: "The config file was read again.".to_owned(),
         wrong: false,
     }
