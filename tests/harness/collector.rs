@@ -1,6 +1,6 @@
-//! A real OpenTelemetry collector, `rotel` from PyPI, and what it forwards.
+//! A real collector, rotel, and what it forwards.
 //!
-//! `tests/run --install-only` installs the program below `target/rotel`.
+//! `tests/run --install-only` installs it below `target/rotel`.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

@@ -193,17 +193,14 @@ fn decoded(text: &str) -> Vec<u8> {
 /// authority in the file that the environment names, or by one that the system trusts.
 fn connector() -> Result<TlsConnector, OtlpError> {
     let mut roots = RootCertStore::empty();
-    let from = match std::env::var_os(CERTIFICATE) {
-        Some(file) => {
-            let unusable = |why| OtlpError::Settings(format!("{CERTIFICATE} names a file that cannot be used: {why}"));
-            let text = files::read_text(Path::new(&file), Sensitivity::Public, MAX_FILE_SIZE).map_err(unusable)?;
-            roots.add_parsable_certificates(CertificateDer::pem_slice_iter(text.as_bytes()).filter_map(Result::ok));
-            CERTIFICATE
-        }
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            "this system"
-        }
+    let from = if let Some(file) = std::env::var_os(CERTIFICATE) {
+        let unusable = |why| OtlpError::Settings(format!("{CERTIFICATE} names a file that cannot be used: {why}"));
+        let text = files::read_text(Path::new(&file), Sensitivity::Public, MAX_FILE_SIZE).map_err(unusable)?;
+        roots.add_parsable_certificates(CertificateDer::pem_slice_iter(text.as_bytes()).filter_map(Result::ok));
+        CERTIFICATE
+    } else {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        "this system"
     };
     if roots.is_empty() {
         return Err(OtlpError::Settings(format!(

@@ -14,7 +14,7 @@ use prost::Message as _;
 use super::client::{Client, Outcome};
 use super::endpoint::Endpoint;
 use super::{Origin, OtlpError, encode, metrics};
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_model::metrics::{Scrape, to_open_metrics};
 use lockscope_model::span::Span;
 
@@ -74,12 +74,6 @@ impl Delivery {
         let metrics = ResourceMetrics { resource, scope_metrics: vec![scope], schema_url: String::new() };
         Some(Message::Metrics(ExportMetricsServiceRequest { resource_metrics: vec![metrics] }.encode_to_vec()))
     }
-
-    /// Says why a collector refused a part of a message, as it says it.
-    pub fn refusal(&self, answer: &[u8]) -> String {
-        let said = partial(answer).map(|(_, why)| why).unwrap_or_default();
-        format!("the collector refuses a part of the spans: {}", lockscope_base::znode::escaped(&said))
-    }
 }
 
 impl Message {
@@ -95,6 +89,12 @@ impl Message {
     pub fn refused_in(&self, answer: &[u8]) -> u64 {
         if self.is_metrics() { 0 } else { partial(answer).map_or(0, |(refused, _)| refused) }
     }
+}
+
+/// Says why a collector refused a part of a message.
+pub(super) fn refusal(answer: &[u8]) -> String {
+    let said = partial(answer).map(|(_, why)| why).unwrap_or_default();
+    format!("the collector refuses a part of the spans: {}", escaped(&said))
 }
 
 /// Returns the number of refused spans and the reason.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::client::Outcome;
-use super::delivery::{Delivery, Message};
+use super::delivery::{Delivery, Message, refusal};
 use super::queue::{Next, Shared};
 use lockscope_base::time::Backoff;
 
@@ -39,7 +39,7 @@ async fn deliver(shared: &Shared, delivery: &Delivery, message: &Message, count:
             Outcome::Taken(answer) => {
                 let refused = message.refused_in(&answer).min(count);
                 shared.sent(count - refused, refused);
-                let trouble = (refused > 0).then(|| delivery.refusal(&answer));
+                let trouble = (refused > 0).then(|| refusal(&answer));
                 shared.set_trouble(trouble);
                 backoff.reset();
                 return true;

@@ -8,7 +8,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 };
 use prost::Message as _;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep};
 
 use super::*;
@@ -29,20 +29,7 @@ impl FakeCollector {
         let names = Arc::clone(&got);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let mut request = Vec::new();
-                let body = loop {
-                    let mut part = [0; 4096];
-                    let read = stream.read(&mut part).await.expect("a request");
-                    request.extend_from_slice(&part[..read]);
-                    let text = String::from_utf8_lossy(&request).into_owned();
-                    let Some(head) = request.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
-                    let length = text.lines().find_map(|line| {
-                        line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok()
-                    });
-                    if length.is_some_and(|length| request.len() >= head + 4 + length) {
-                        break request.split_off(head + 4);
-                    }
-                };
+                let body = body_of_request(&mut stream).await;
                 let request = ExportTraceServiceRequest::decode(&body[..]).expect("spans");
                 let spans = request.resource_spans.into_iter().flat_map(|of| of.scope_spans).flat_map(|of| of.spans);
                 let answer = answers.pop_front().unwrap_or_else(|| answer("200 OK", "", &[]));
@@ -59,6 +46,22 @@ impl FakeCollector {
         let endpoint = format!("http://127.0.0.1:{}", self.port).parse().expect("an endpoint");
         let origin = Origin { ensemble: "zk1:2181".to_owned(), context: None, version: "0.1.0" };
         Sender::start(&endpoint, &origin).expect("a sender")
+    }
+}
+
+/// Reads a request. Returns its body.
+async fn body_of_request(stream: &mut TcpStream) -> Vec<u8> {
+    let mut request = Vec::new();
+    loop {
+        let mut piece = [0; 4096];
+        let read = stream.read(&mut piece).await.expect("a request");
+        request.extend_from_slice(&piece[..read]);
+        let Some(head) = request.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        let text = String::from_utf8_lossy(&request[..head]).to_ascii_lowercase();
+        let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+        if length.is_some_and(|length| request.len() >= head + 4 + length) {
+            return request.split_off(head + 4);
+        }
     }
 }
 

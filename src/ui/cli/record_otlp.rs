@@ -24,9 +24,13 @@ const METRICS_INTERVAL: Duration = Duration::from_secs(15);
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "OpenTelemetry")]
 pub(super) struct OtlpOptions {
-    /// Send waits and holds as spans, and metrics, to this collector, by OTLP over HTTP, as in
-    /// http://collector:4318. Headers come from `OTEL_EXPORTER_OTLP_HEADERS`
-    #[arg(long, value_name = "URL")]
+    /// Where waits and holds are sent as spans, and metrics.
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "Send waits and holds as spans, and metrics, to this OpenTelemetry collector, by OTLP over HTTP, as in \
+                http://collector:4318. Headers come from OTEL_EXPORTER_OTLP_HEADERS"
+    )]
     pub otlp: Option<Endpoint>,
 }
 

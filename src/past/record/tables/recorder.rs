@@ -15,6 +15,7 @@ use super::rows::{RunRecord, TableRows};
 use super::sessions::ChangedSessions;
 use super::source::Source;
 use super::standing::StandingContenders;
+use super::trace::Tracer;
 use crate::record::RecordedState;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::FindingChanges;
@@ -89,7 +90,7 @@ impl TableRecorder {
     #[must_use]
     pub(super) fn with_spans(mut self) -> Self {
         if let Some(contenders) = &mut self.contenders {
-            contenders.tracer = Some(Box::default());
+            contenders.tracer = Tracer::on();
         }
         self
     }
@@ -179,8 +180,8 @@ impl TableRecorder {
     pub fn findings_changed(&mut self, changes: &FindingChanges, table: &LockTable, at: Timestamp) {
         let known = self.findings.changed.len();
         self.findings.changed(changes, table, at);
-        if let Some(tracer) = self.contenders.as_mut().and_then(|contenders| contenders.tracer.as_mut()) {
-            tracer.found(self.findings.changed.get(known..).unwrap_or_default());
+        if let Some(maker) = self.contenders.as_mut().and_then(|contenders| contenders.tracer.maker()) {
+            maker.found(self.findings.changed.get(known..).unwrap_or_default());
         }
     }
 
@@ -225,9 +226,9 @@ impl TableRecorder {
             self.gaps.add(self.flushed_at.max(Timestamp(0)), now, &reason);
         }
         self.deletions.explain(&mut contenders);
-        if let Some(tracer) = self.contenders.as_mut().and_then(|contenders| contenders.tracer.as_mut()) {
-            tracer.settled(&settled, contenders.iter());
-            self.spans = tracer.take(&self.gaps.changed, now, is_last);
+        if let Some(maker) = self.contenders.as_mut().and_then(|contenders| contenders.tracer.maker()) {
+            maker.settled(&settled, contenders.iter());
+            self.spans = maker.take(&self.gaps.changed, now, is_last);
         }
         for record in &contenders {
             self.sessions.stood(record, now);

@@ -54,7 +54,7 @@ pub(super) struct StandingContenders {
     /// The number of the last look at the whole table.
     look: u32,
     /// Makes spans, if they are wanted.
-    pub tracer: Option<Box<Tracer>>,
+    pub tracer: Tracer,
 }
 
 impl StandingContenders {
@@ -71,7 +71,7 @@ impl StandingContenders {
             displaced: FxHashMap::default(),
             unsettled: UnsettledEnds::default(),
             look: 0,
-            tracer: None,
+            tracer: Tracer::default(),
         }
     }
 
@@ -91,11 +91,9 @@ impl StandingContenders {
         if happening.event == LockEvent::LockGone {
             // The remaining contenders belong to another lock, because the kind of their parent is
             // known now.
-            let left = self.locks.remove(&name.id).into_iter().flat_map(|lock| lock.contenders);
-            let tracer = &mut self.tracer;
-            self.displaced.extend(left.inspect(|(_, record)| {
-                tracer.iter_mut().for_each(|tracer| tracer.displaced(record));
-            }));
+            let left = self.locks.remove(&name.id).map(|lock| lock.contenders).unwrap_or_default();
+            self.tracer.displaced(left.values().map(|record| &**record));
+            self.displaced.extend(left);
             return;
         }
         let Some(id) = &happening.contender else { return };
@@ -117,7 +115,7 @@ impl StandingContenders {
                 let between =
                     row.filter(|_| moment.unseen_since.is_some()).and_then(|row| held_since(row, table, moment));
                 record.acquires(between.unwrap_or(moment.bounds()));
-                self.tracer.iter_mut().for_each(|tracer| tracer.acquired(record));
+                self.tracer.acquired(record);
             }
             LockEvent::Expired => return self.ends(name.id, id, ContenderEnd::Expired, moment),
             LockEvent::Released | LockEvent::Left => {
@@ -223,7 +221,7 @@ impl StandingContenders {
     }
 
     fn push_ended(&mut self, record: ContenderRecord) {
-        self.tracer.iter_mut().for_each(|tracer| tracer.ended(&record));
+        self.tracer.ended(&record);
         if self.ended.len() >= MAX_ENDED {
             let lost = MAX_ENDED / 10;
             self.ended.drain(..lost);
@@ -327,7 +325,7 @@ impl StandingContenders {
             changed |= record.reread(row, table, no_data);
             if row.state == ContenderState::Holds && record.acquired.is_none() {
                 record.acquires(held_since(row, table, moment).unwrap_or(moment.bounds()));
-                self.tracer.iter_mut().for_each(|tracer| tracer.acquired(record));
+                self.tracer.acquired(record);
                 changed = true;
             }
             if changed {
@@ -386,7 +384,7 @@ impl StandingContenders {
             if let Some(row) = find(table, *lock, id, Some(&*record.node)) {
                 record.reread(row, table, self.no_data);
             }
-            self.tracer.iter_mut().for_each(|tracer| tracer.stood(record));
+            self.tracer.stood(record);
             due.push(ContenderRecord::clone(record));
             record.is_listed = record.czxid.is_none();
             if record.is_listed {

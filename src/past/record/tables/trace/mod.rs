@@ -71,10 +71,54 @@ struct Ended {
     events: Vec<SpanEvent>,
 }
 
+/// Makes spans, if they are wanted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tracer(Option<Box<SpanMaker>>);
+
+impl Tracer {
+    /// Returns a tracer that makes spans.
+    pub fn on() -> Self {
+        Self(Some(Box::default()))
+    }
+
+    /// Records that a contender became a holder.
+    pub fn acquired(&mut self, record: &ContenderRecord) {
+        if let Some(maker) = &mut self.0 {
+            maker.acquired(record);
+        }
+    }
+
+    /// Records that a contender stands, with what is known of it now.
+    pub fn stood(&mut self, record: &ContenderRecord) {
+        if let Some(maker) = &mut self.0 {
+            maker.stood(record);
+        }
+    }
+
+    /// Records the end of a contender.
+    pub fn ended(&mut self, record: &ContenderRecord) {
+        if let Some(maker) = &mut self.0 {
+            maker.ended(record);
+        }
+    }
+
+    /// Records that contenders are now known to belong to another lock.
+    pub fn displaced<'a>(&mut self, records: impl Iterator<Item = &'a ContenderRecord>) {
+        if let Some(maker) = &mut self.0 {
+            records.for_each(|record| maker.displaced(record));
+        }
+    }
+
+    /// Returns the maker of spans, if they are wanted.
+    pub fn maker(&mut self) -> Option<&mut SpanMaker> {
+        self.0.as_deref_mut()
+    }
+}
+
 /// Makes spans. Memory grows with the present contenders and the locks of the last ten minutes, both
 /// bounded.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tracer {
+pub(super) struct SpanMaker {
     locks: FxHashMap<Arc<RecordedLock>, LockTrace>,
     /// The contenders that acquired, by the ids of their rows.
     holders: FxHashMap<i64, Traced>,
@@ -87,9 +131,8 @@ pub(super) struct Tracer {
     lost: u64,
 }
 
-impl Tracer {
-    /// Records that a contender became a holder.
-    pub fn acquired(&mut self, record: &ContenderRecord) {
+impl SpanMaker {
+    fn acquired(&mut self, record: &ContenderRecord) {
         let Some(acquired) = record.acquired else { return };
         if self.holders.contains_key(&record.id) {
             return;
@@ -104,8 +147,7 @@ impl Tracer {
         self.holders.insert(record.id, Traced { hold, waited_for, wait_is_told: false });
     }
 
-    /// Forgets a contender that is now known to belong to another lock.
-    pub fn displaced(&mut self, record: &ContenderRecord) {
+    fn displaced(&mut self, record: &ContenderRecord) {
         self.holders.remove(&record.id);
         if let Some(trace) = self.locks.get_mut(&record.lock) {
             trace.holding.retain(|row| *row != record.id);
@@ -113,15 +155,14 @@ impl Tracer {
     }
 
     /// Makes the span of a wait that is over while its hold lasts.
-    pub fn stood(&mut self, record: &ContenderRecord) {
+    fn stood(&mut self, record: &ContenderRecord) {
         let Some(traced) = self.holders.get_mut(&record.id).filter(|traced| !traced.wait_is_told) else { return };
         traced.wait_is_told = true;
         let traced = Traced { waited_for: traced.waited_for.clone(), ..Traced::default() };
         self.tell_wait(record, &traced, Vec::new());
     }
 
-    /// Records the end of a contender.
-    pub fn ended(&mut self, record: &ContenderRecord) {
+    fn ended(&mut self, record: &ContenderRecord) {
         let Some(ended) = record.ended else { return };
         let mut traced = self.holders.remove(&record.id).unwrap_or_default();
         let trace = self.locks.entry(Arc::clone(&record.lock)).or_default();
@@ -206,7 +247,9 @@ impl Tracer {
             over.extend(trace.window.take_over(lock, now, ends_all));
             !trace.is_idle()
         });
-        over.into_iter().for_each(|span| self.push(span));
+        for span in over {
+            self.push(span);
+        }
         (std::mem::take(&mut self.finished), std::mem::take(&mut self.lost))
     }
 
