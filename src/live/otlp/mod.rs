@@ -6,7 +6,7 @@
 //! A collector that does not answer, or answers that it is too busy, is tried again after a pause of
 //! one second that grows to a minute; meanwhile at most 50,000 spans or 64 MiB of them wait. Beyond
 //! that the oldest are lost. What a collector refuses is not sent again. Both are counted in
-//! [`Figures`]. Metrics are sums since the start, so only the latest wait.
+//! [`OtlpFigures`]. Metrics are sums since the start, so only the latest wait.
 //!
 //! Headers, which may hold a token, come from the environment variable
 //! `OTEL_EXPORTER_OTLP_HEADERS`; the authority of a collector's certificate from
