@@ -9,8 +9,10 @@ use zookeeper_client::CreateMode;
 
 use super::metrics::fixture::{comes, comes_as, goes};
 use super::program::{Running, lockscope};
+use crate::harness::certificates::Certificates;
 use crate::harness::collector::{Collector, attribute};
-use crate::harness::foreign::Foreign;
+use crate::harness::foreign::{Foreign, kazoo_program};
+use crate::harness::process::Supervised;
 use crate::harness::prometheus::get;
 use crate::harness::server::Server;
 use crate::harness::spans::compare;
@@ -58,6 +60,16 @@ impl OtlpFixture {
         kazoo.churn("a", "lock", "/locks/orders", threads, rounds).await;
         assert_eq!(kazoo.churned("a").await, threads * rounds);
         kazoo.quit().await;
+    }
+
+    /// Waits until a holder is read.
+    async fn until_it_sees_a_holder(&self) {
+        eventually("the node is read", async || {
+            let (_, text) = get(self.port, "/metrics", &[]).map_err(|error| error.to_string())?;
+            let is_read = |line: &str| line.starts_with("lockscope_lock_held_seconds{") && !line.ends_with(" 0.0");
+            if text.lines().any(is_read) { Ok(()) } else { Err(text) }
+        })
+        .await;
     }
 
     async fn until_held(&self, holds: usize) -> Vec<Span> {
@@ -129,13 +141,7 @@ async fn metrics_arrive_and_without_data_nothing_of_a_node_s_data_is_sent() {
     let fixture = OtlpFixture::start(Collector::start().await, &["--no-data"]).await;
     let client = zk::connect(&fixture.server.connect_string()).await;
     let node = comes(&client, "/locks/orders").await;
-    eventually("the node is read", async || {
-        let (_, text) = get(fixture.port, "/metrics", &[]).map_err(|error| error.to_string())?;
-        let is_read =
-            text.lines().any(|line| line.starts_with("lockscope_lock_held_seconds{") && !line.ends_with(" 0.0"));
-        if is_read { Ok(()) } else { Err(text) }
-    })
-    .await;
+    fixture.until_it_sees_a_holder().await;
     goes(&client, &node).await;
     let [hold] = &fixture.until_held(1).await[..] else { panic!("one hold") };
     assert_eq!(attribute(&hold.attributes, "zookeeper.session"), zk::session_of(&client).to_string());
@@ -184,4 +190,68 @@ async fn an_application_finds_its_wait_in_its_own_trace_beside_the_hold_that_it_
 
 fn by_trace(spans: &[Span]) -> BTreeMap<Vec<u8>, Span> {
     spans.iter().map(|span| (span.trace_id.clone(), span.clone())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_goes_on_when_the_settings_are_read_again() {
+    let fixture = OtlpFixture::start(Collector::start().await, &[]).await;
+    let client = zk::connect(&fixture.server.connect_string()).await;
+    let node = comes(&client, "/locks/orders").await;
+    let stat = client.check_stat(&node).await.expect("an answer").expect("it is there");
+    fixture.until_it_sees_a_holder().await;
+    fixture.running.signal("HUP");
+    eventually("a new session", async || {
+        let (_, text) = get(fixture.port, "/metrics", &[]).map_err(|error| error.to_string())?;
+        if text.contains("lockscope_acquisitions_total{") { Err(text) } else { Ok(()) }
+    })
+    .await;
+    fixture.until_it_sees_a_holder().await;
+    goes(&client, &node).await;
+    let [hold] = &fixture.until_held(1).await[..] else { panic!("one hold") };
+    let began = i64::try_from(hold.start_time_unix_nano / 1_000_000).expect("a time");
+    assert!((began - stat.ctime).abs() < 1_000, "it began at {}, not at {began}", stat.ctime);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_tls_a_certificate_is_verified_and_headers_come_from_the_environment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let certificates = Certificates::make(folder.path());
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let command = [kazoo_program("https_collector.py"), vec![file("server.crt"), file("server.key")]].concat();
+    let output = tempfile::tempdir().expect("a folder");
+    let _process = Supervised::start(output.path(), &command);
+    let arrived = || std::fs::read_to_string(output.path().join("log")).unwrap_or_default();
+    let port = eventually("a port", async || {
+        let text = arrived();
+        text.lines().find_map(|line| line.strip_prefix("port ").map(str::to_owned)).ok_or(text)
+    })
+    .await;
+    let server = Server::start();
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/locks/orders".to_owned()]).await;
+    let (url, connect) = (format!("https://localhost:{port}"), server.connect_string());
+    let record = |authority: &std::path::Path| {
+        let mut command = lockscope(&["record", "--otlp", &url, "--connect", &connect]);
+        command.env("OTEL_EXPORTER_OTLP_CERTIFICATE", authority);
+        command.env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20s3cret");
+        Running::start(command)
+    };
+    let refused = record(&certificates.stranger);
+    let said = eventually("the refused certificate", async || match refused.said_now() {
+        said if said.contains("invalid peer certificate") => Ok(said),
+        said => Err(said),
+    })
+    .await;
+    assert!(!said.contains("s3cret"), "{said}");
+    assert!(!arrived().contains("/v1/"), "{}", arrived());
+    let _running = record(&certificates.authority);
+    for path in ["/v1/metrics", "/v1/traces"] {
+        eventually("spans and metrics with their token", async || {
+            let node = comes(&client, "/locks/orders").await;
+            goes(&client, &node).await;
+            let text = arrived();
+            if text.contains(&format!("{path} Bearer s3cret ")) { Ok(()) } else { Err(text) }
+        })
+        .await;
+    }
 }
