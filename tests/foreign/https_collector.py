@@ -8,7 +8,7 @@ import sys
 class Note(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        print(self.path, self.headers.get("authorization"), len(body), flush=True)
+        print(self.path, *self.headers.get_all("authorization", []), len(body), flush=True)
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()

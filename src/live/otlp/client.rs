@@ -120,7 +120,10 @@ impl Client {
         // The request line of a direct request has a path only.
         parts.uri = parts.uri.path().parse()?;
         parts.headers.insert(HOST, HeaderValue::from_str(&authority)?);
-        parts.headers.extend(self.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        for (name, value) in &*self.headers {
+            // OpenTelemetry's exporter has set some of them.
+            parts.headers.insert(name.clone(), value.clone());
+        }
         let stream = TcpStream::connect((self.endpoint.host(), self.endpoint.port())).await?;
         let request = Request::from_parts(parts, Full::new(body));
         match &self.tls {

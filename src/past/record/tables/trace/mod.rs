@@ -40,7 +40,8 @@ const MAX_FINISHED: usize = 100_000;
 /// The most locks with a trace under way; beyond it all traces end early.
 const MAX_TRACES: usize = 50_000;
 
-/// The most nodes whose findings are remembered, and the most findings of each.
+/// The most nodes whose findings are remembered, beyond which all are forgotten, and the most findings
+/// of each.
 const MAX_FOUND: (usize, usize) = (10_000, 16);
 
 /// The place of a hold or a wait in the traces.
@@ -122,7 +123,7 @@ pub(super) struct SpanMaker {
     locks: FxHashMap<Arc<RecordedLock>, LockTrace>,
     /// The contenders that acquired, by the ids of their rows.
     holders: FxHashMap<i64, Traced>,
-    /// The findings of nodes, raised while their contenders stand.
+    /// The findings of nodes until their contenders end.
     found: FxHashMap<(Arc<RecordedLock>, Arc<str>), Vec<SpanEvent>>,
     /// The rows of findings that stand.
     standing_findings: FxHashSet<i64>,
@@ -210,19 +211,15 @@ impl SpanMaker {
             }
             let event = raised(finding);
             if let Some(node) = finding.node.clone().filter(|_| is_open) {
-                let has_room = self.found.len() < MAX_FOUND.0;
-                let key = (Arc::clone(&finding.lock), node);
-                if has_room || self.found.contains_key(&key) {
-                    let of_node = self.found.entry(key).or_default();
-                    if of_node.len() < MAX_FOUND.1 {
-                        of_node.push(event.clone());
-                    }
+                if self.found.len() >= MAX_FOUND.0 {
+                    self.found.clear();
+                }
+                let of_node = self.found.entry((Arc::clone(&finding.lock), node)).or_default();
+                if of_node.len() < MAX_FOUND.1 {
+                    of_node.push(event.clone());
                 }
             }
             self.locks.entry(Arc::clone(&finding.lock)).or_default().window.happened(event);
-        }
-        if self.standing_findings.is_empty() {
-            self.found.clear();
         }
     }
 

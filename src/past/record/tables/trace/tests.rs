@@ -1,13 +1,15 @@
 //! Tests of the spans that histories of a small ensemble give.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::fixture::{TableFixture, session_runs_out, surveyed};
 use crate::record::tables::SpanRecorder;
 use crate::testing::{connected, deleted, lost};
 use lockscope_base::trace_context::TraceContext;
 use lockscope_base::znode::{Timestamp, ZnodePath};
-use lockscope_model::queue::Change;
+use lockscope_model::diagnose::{Code, Finding, FindingChanges, Severity};
+use lockscope_model::queue::{Change, LockQueue};
 use lockscope_model::span::{Span, Value};
 
 struct TracedFixture {
@@ -167,4 +169,34 @@ fn a_node_with_a_trace_context_is_part_of_that_trace_and_links_to_its_lock() {
         assert_eq!(text(span, "service.peer.name"), "worker-7");
         assert_eq!(text(span, "lockscope.data"), "worker-7");
     }
+}
+
+#[test]
+fn findings_are_events_of_the_lock_and_of_the_hold_that_they_are_about() {
+    let mut fixture = TracedFixture::new();
+    let (holder, _) = fixture.create("/a/lock-", 1, b"");
+    let lock = fixture.ensemble.table.locks().next().map(LockQueue::lock_name).expect("a lock");
+    let finding = Finding {
+        code: Code::Stuck,
+        severity: Severity::Critical,
+        lock,
+        node: Some(holder.name().into()),
+        client: None,
+        summary: "nobody releases it".to_owned(),
+        remedy: "look at it".into(),
+    };
+    let mut changed = |raised: Vec<Finding>, cleared: Vec<Finding>| {
+        let shared = |findings: Vec<Finding>| findings.into_iter().map(Arc::new).collect();
+        let changes = FindingChanges { raised: shared(raised), cleared: shared(cleared) };
+        fixture.spans.findings_changed(&changes, &fixture.ensemble.table, fixture.ensemble.now);
+    };
+    changed(vec![finding.clone()], Vec::new());
+    changed(Vec::new(), vec![finding]);
+    fixture.delete(&holder);
+    let spans = fixture.take(true);
+    let events = |name| named(&spans, name)[0].events.iter().map(|event| event.name).collect::<Vec<_>>();
+    assert_eq!(events("hold /a"), ["finding"]);
+    assert_eq!(events("lock /a"), ["finding", "finding cleared"]);
+    let (_, code) = &named(&spans, "hold /a")[0].events[0].attributes[0];
+    assert_eq!(*code, Value::from("stuck"));
 }
