@@ -38,7 +38,9 @@ impl App {
             Ok(command) => command,
             Err(why) => return self.refuse(why),
         };
-        let of_past = !self.shown.is_live();
+        let is_current =
+            self.shown.is_live() && (self.navigation.screen == Screen::Ensembles || self.world().table().is_live());
+        let of_past = !is_current;
         if own.confirm || of_past {
             self.own_runs.question = Some(Question { command, of_past, scroll: Scroll::default() });
             return Update::redraw();

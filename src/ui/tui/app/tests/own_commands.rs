@@ -10,7 +10,8 @@ use crate::tui::testing::ensembles::three;
 use crate::tui::testing::recording::Replayed;
 use crate::tui::testing::servers::{Clients, surveyed};
 use crate::tui::testing::{at, live, press};
-use lockscope_model::queue::Change;
+use lockscope_live::observe::Observed;
+use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::{Connection, Listing};
 
 fn own(name: &str, key: char, run: &[&str]) -> OwnCommand {
@@ -115,6 +116,15 @@ fn the_question_is_answered_by_yes_only_and_always_asked_about_the_past() {
     assert_eq!(run(&press(&mut app, "U")), None);
     assert!(text(&app).contains("The values are of an earlier moment"), "{}", text(&app));
     assert_eq!(run(&press(&mut app, "y")).unwrap(), "touch /locks/billing");
+}
+
+#[test]
+fn without_a_connection_the_values_may_be_outdated_so_it_is_asked() {
+    let mut app = console(vec![own("free", 'U', &["touch", "{path}"])]);
+    let (change, at) = (Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }), app.clock());
+    app.update(Event::Changes(vec![Observed { at, change }]), at);
+    assert_eq!(run(&press(&mut app, "U")), None);
+    assert!(text(&app).contains("The values are of an earlier moment"), "{}", text(&app));
 }
 
 #[test]
