@@ -92,7 +92,7 @@ fn serve(mut counted: Counted) -> SocketAddr {
             sender.send(exporter.address()).expect("somebody waits");
             loop {
                 if let Question::Metrics(asker) = exporter.next_question().await {
-                    let _ = asker.send(counted.scrape());
+                    let _ = asker.send(counted.scrape().into());
                 }
             }
         });

@@ -84,7 +84,6 @@ fn several_contexts_are_for_commands_that_read_and_each_has_servers_of_its_own()
         (&["check", "--context", "a,x"], "no context \"x\""),
         (&["watch", "--context", "a,b", "--connect", UNUSED_ADDRESS], "leave out --connect"),
         (&["snapshot", "--context", "a", "--all-contexts"], "cannot be used with"),
-        (&["record", "--all-contexts", "--metrics", "0"], "leave out --metrics"),
     ] {
         let stderr = refusal(arguments);
         assert!(stderr.contains(part), "{arguments:?} {stderr}");

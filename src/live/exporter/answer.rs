@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::{Access, Question};
-use lockscope_model::metrics::{Scrape, to_open_metrics, to_plain_text};
+use lockscope_model::metrics::{Scrapes, to_open_metrics, to_plain_text};
 
 /// The time limit for an answer to a question.
 const MAX_ANSWER_TIME: Duration = Duration::from_secs(10);
@@ -80,9 +80,9 @@ impl Asker {
 
     async fn metrics(&self, as_open_metrics: bool) -> Answer {
         let Ok(permit) = Arc::clone(&self.scrapes).acquire_owned().await else { return no_answer() };
-        let Some(scrape) = self.ask(Question::Metrics).await else { return no_answer() };
-        let write: fn(Scrape) -> _ = if as_open_metrics { to_open_metrics } else { to_plain_text };
-        let Ok(Ok(text)) = spawn_blocking(move || write(scrape)).await else { return no_answer() };
+        let Some(scrapes) = self.ask(Question::Metrics).await else { return no_answer() };
+        let write: fn(Scrapes) -> _ = if as_open_metrics { to_open_metrics } else { to_plain_text };
+        let Ok(Ok(text)) = spawn_blocking(move || write(scrapes)).await else { return no_answer() };
         let mut answer = Response::new(Full::new(Bytes::from_owner(HeldText { text, _permit: permit })));
         let kind = if as_open_metrics { OPEN_METRICS_TYPE } else { PLAIN_METRICS_TYPE };
         answer.headers_mut().insert(CONTENT_TYPE, kind);

@@ -26,7 +26,7 @@ use tokio_util::task::AbortOnDropHandle;
 pub use access::{Access, AccessError};
 use answer::Asker;
 
-use lockscope_model::metrics::Scrape;
+use lockscope_model::metrics::Scrapes;
 
 /// The maximum number of questions that wait for an answer.
 const MAX_QUESTIONS: usize = 16;
@@ -43,7 +43,7 @@ pub struct ExporterError {
 #[derive(Debug)]
 pub enum Question {
     /// Asks for all current figures.
-    Metrics(oneshot::Sender<Scrape>),
+    Metrics(oneshot::Sender<Scrapes>),
     /// Asks whether all is well. The error is a sentence.
     Health(oneshot::Sender<Result<(), String>>),
 }

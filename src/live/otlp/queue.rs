@@ -31,7 +31,8 @@ struct Queue {
     /// The number of spans in the request under way.
     under_way: u64,
     figures: OtlpFigures,
-    trouble: Option<String>,
+    /// Why spans, and metrics, are not taken.
+    troubles: [Option<String>; 2],
     is_stopping: bool,
 }
 
@@ -74,7 +75,7 @@ impl Shared {
     }
 
     pub fn trouble(&self) -> Option<String> {
-        self.queue().trouble.clone()
+        self.queue().troubles.iter().flatten().next().cloned()
     }
 
     pub fn stop(&self) {
@@ -113,9 +114,9 @@ impl Shared {
         queue.figures.refused += refused;
     }
 
-    /// Records why the collector takes nothing, or that it does again.
-    pub fn set_trouble(&self, trouble: Option<String>) {
-        self.queue().trouble = trouble;
+    /// Records why the collector does not take spans, or metrics, or that it does again.
+    pub fn set_trouble(&self, of_metrics: bool, trouble: Option<String>) {
+        self.queue().troubles[usize::from(of_metrics)] = trouble;
     }
 }
 

@@ -40,18 +40,18 @@ async fn deliver(shared: &Shared, delivery: &Delivery, message: &Message, count:
                 let refused = message.refused_in(&answer).min(count);
                 shared.sent(count - refused, refused);
                 let trouble = (refused > 0).then(|| refusal(&answer));
-                shared.set_trouble(trouble);
+                shared.set_trouble(message.is_metrics(), trouble);
                 backoff.reset();
                 return true;
             }
             Outcome::Refused(why) => {
                 shared.sent(0, count);
-                shared.set_trouble(Some(why));
+                shared.set_trouble(message.is_metrics(), Some(why));
                 backoff.reset();
                 return true;
             }
             Outcome::Later(why, pause) => {
-                shared.set_trouble(Some(why));
+                shared.set_trouble(message.is_metrics(), Some(why));
                 pause.map_or_else(|| backoff.next_pause(), |pause| pause.clamp(PAUSES.0, PAUSES.1))
             }
         };

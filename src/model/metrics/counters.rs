@@ -98,6 +98,7 @@ impl EventCounters {
         }
         let mut scrape = Scrape {
             ensemble: ensemble.to_owned(),
+            context: None,
             is_live,
             locks: is_live.then_some(table.lock_count() as u64),
             contenders: is_live.then_some(table.contender_count() as u64),

@@ -18,6 +18,8 @@ pub(super) type FindingCounts = BTreeMap<(Code, Severity), u64>;
 pub struct Scrape {
     /// The servers and the chroot, without credentials in the addresses.
     pub ensemble: String,
+    /// The context, if it is one of several.
+    pub context: Option<String>,
     /// Whether the table is live.
     pub is_live: bool,
     /// The number of locks; `None` while unknown.
@@ -40,6 +42,21 @@ pub struct Scrape {
     pub others: LockFigures,
     /// The number of other locks; `None` while unknown.
     pub other_locks: Option<u64>,
+}
+
+/// The figures of all contexts at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scrapes {
+    /// The figures of each context, or of the only ensemble.
+    pub known: Vec<Scrape>,
+    /// The contexts that did not answer.
+    pub silent: Vec<String>,
+}
+
+impl From<Scrape> for Scrapes {
+    fn from(scrape: Scrape) -> Self {
+        Self { known: vec![scrape], silent: Vec::new() }
+    }
 }
 
 /// Figures from the servers' answers about themselves.

@@ -41,6 +41,7 @@ mod record;
 mod record_each;
 mod record_metrics;
 mod record_otlp;
+mod record_questions;
 mod record_service;
 mod recorded;
 mod replay;
@@ -161,7 +162,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             let given = command.shared().merge(before.clone());
             match several::chosen(&given)? {
                 Some(several) => Box::pin(record_each::run(command, given, several)).await,
-                None => Box::pin(record::run(&command, || resolve(command.shared()), &mut tokio::io::stdout())).await,
+                None => Box::pin(record::run_one(&command, || resolve(command.shared()))).await,
             }
         }
         CliCommand::Replay(command) => replay::run(&resolve_past(command.shared())?, &command).await,

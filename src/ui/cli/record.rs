@@ -16,15 +16,16 @@ use super::followed_deletions::FollowedDeletions;
 use super::live_table::{LiveTable, Recording};
 use super::options::{ChangeOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::output::{json_of, note, send};
-use super::record_metrics::{MetricsOptions, next_question};
+use super::record_metrics::MetricsOptions;
 use super::record_otlp::OtlpOptions;
+use super::record_questions::Questions;
 use super::record_service::{MayPass, ready, reloading, stopping};
 use super::resolved::ResolvedOptions;
 use super::signals::Signals;
 use super::unreadable::UnreadableNotices;
 use super::verdict::Verdict;
 use lockscope_base::time::now;
-use lockscope_live::exporter::{Exporter, Question};
+use lockscope_live::exporter::Question;
 use lockscope_model::report::rfc3339;
 use lockscope_past::record::{Bounds, RecordOptions, Recorder};
 
@@ -111,11 +112,20 @@ enum End {
     Reload(Box<ResolvedOptions>),
 }
 
+/// Records one ensemble, with metrics of its own.
+pub(super) async fn run_one(
+    command: &RecordCommand,
+    read_settings: impl Fn() -> anyhow::Result<ResolvedOptions>,
+) -> anyhow::Result<Verdict> {
+    run(command, read_settings, &mut Questions::Own(None), &mut tokio::io::stdout()).await
+}
+
 /// Records until SIGINT or SIGTERM. On SIGHUP `read_settings` reads the settings again; invalid
 /// ones are reported, and the old ones stay.
 pub(super) async fn run(
     command: &RecordCommand,
     read_settings: impl Fn() -> anyhow::Result<ResolvedOptions>,
+    questions: &mut Questions,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<Verdict> {
     let mut signals = Signals::listen()?;
@@ -127,12 +137,12 @@ pub(super) async fn run(
     };
     let start = |store: &PathBuf| Recorder::start(store, &settings.ensemble_name(), command.options());
     let recorder = command.store.as_ref().map(start).transpose().map_err(MayPass::of_store)?;
-    let mut exporter = command.metrics.start().await?;
+    questions.start(&command.metrics).await?;
     let spans = command.otlp.start(&settings, command.no_data)?;
     let started = Started {
         recording: command.store.as_ref().map(|store| store.to_string_lossy().into_owned()),
         since: rfc3339(now()),
-        metrics: exporter.as_ref().map(|exporter| exporter.address().to_string()),
+        metrics: questions.address().map(|address| address.to_string()),
         otlp: command.otlp.otlp.as_ref().map(ToString::to_string),
     };
     send(out, &json_of(settings.label(), &started)?).await?;
@@ -141,7 +151,7 @@ pub(super) async fn run(
     loop {
         let mut live = LiveTable::start_to_record(&settings, recording)?;
         ready(&status(&settings));
-        let end = record(&mut live, &settings, &mut deletions, &mut exporter, &reload, &mut signals).await;
+        let end = record(&mut live, &settings, &mut deletions, questions, &reload, &mut signals).await;
         if !matches!(end, Ok(End::Reload(_))) {
             stopping();
         }
@@ -162,7 +172,7 @@ pub(super) async fn run(
         if let Some(deletions) = &mut deletions {
             deletions.go_on_with(&settings);
         }
-        command.metrics.reload(exporter.as_ref());
+        questions.reload(&command.metrics);
         if let Some(spans) = &mut recording.spans {
             spans.go_on_with(&settings, &table).await?;
         }
@@ -192,7 +202,7 @@ async fn record(
     live: &mut LiveTable,
     settings: &ResolvedOptions,
     deletions: &mut Option<FollowedDeletions>,
-    exporter: &mut Option<Exporter>,
+    questions: &mut Questions,
     read_settings: &impl Fn() -> anyhow::Result<ResolvedOptions>,
     signals: &mut Signals,
 ) -> anyhow::Result<End> {
@@ -229,7 +239,7 @@ async fn record(
                 }
                 trouble = now;
             }
-            step = next_step(live, exporter) => {
+            step = next_step(live, questions) => {
                 match step.map_err(MayPass::of)? {
                     Step::Asked(question) => live.answer(question, &ensemble),
                     Step::Changed => {}
@@ -251,9 +261,9 @@ enum Step {
 }
 
 /// Waits for the next changes or the next question. Neither can starve the other. Cancel safe.
-async fn next_step(live: &mut LiveTable, exporter: &mut Option<Exporter>) -> anyhow::Result<Step> {
+async fn next_step(live: &mut LiveTable, questions: &mut Questions) -> anyhow::Result<Step> {
     tokio::select! {
-        question = next_question(exporter) => Ok(Step::Asked(question)),
+        question = questions.next() => Ok(Step::Asked(question)),
         events = live.next() => events.map(|_| Step::Changed),
     }
 }

@@ -13,10 +13,12 @@ use anyhow::{Context, ensure};
 use tokio::signal::unix::SignalKind;
 use tokio::task::{JoinSet, block_in_place};
 use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::options::SharedOptions;
 use super::output::note;
 use super::record::{self, RecordCommand};
+use super::record_questions::{Questions, SharedExporter};
 use super::record_service::MayPass;
 use super::several::{self, InContext};
 use super::signals::Signals;
@@ -32,10 +34,7 @@ pub(super) async fn run(
     given: SharedOptions,
     contexts: Vec<InContext>,
 ) -> anyhow::Result<Verdict> {
-    ensure!(
-        command.metrics.metrics.is_none(),
-        "metrics are those of one ensemble: leave out --metrics, or start one recorder for each context"
-    );
+    let mut exporter = command.metrics.start().await?.map(SharedExporter::new);
     if let Some(folder) = &command.store {
         let mode = if command.group_read { 0o750 } else { 0o700 };
         block_in_place(|| DirBuilder::new().recursive(true).mode(mode).create(folder))
@@ -45,9 +44,11 @@ pub(super) async fn run(
     let mut tasks = JoinSet::new();
     for InContext { name, .. } in contexts {
         let store = command.store.as_deref().map(|folder| file_of(folder, &name));
+        let questions = exporter.as_mut().map_or(Questions::Own(None), |exporter| exporter.add(&name));
         let command = RecordCommand { store, ..command.clone() };
-        tasks.spawn(keep_recording(name, command, given.clone()));
+        tasks.spawn(keep_recording(name, command, given.clone(), questions));
     }
+    let _answering = exporter.map(|exporter| AbortOnDropHandle::new(tokio::spawn(exporter.answer(command.metrics))));
     let mut failed = Vec::new();
     while let Some(ended) = tasks.join_next().await {
         if let Some(name) = ended.context("a part of the recorder failed; the message above says where")? {
@@ -65,11 +66,16 @@ fn file_of(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Records one context until a signal comes. Returns its name when it cannot be recorded.
-async fn keep_recording(name: String, command: RecordCommand, given: SharedOptions) -> Option<String> {
+async fn keep_recording(
+    name: String,
+    command: RecordCommand,
+    given: SharedOptions,
+    mut questions: Questions,
+) -> Option<String> {
     let mut backoff = Backoff::new(RETRY.0, RETRY.1);
     loop {
         let settings = || several::again(&given, &name);
-        match Box::pin(record::run(&command, settings, &mut tokio::io::stdout())).await {
+        match Box::pin(record::run(&command, settings, &mut questions, &mut tokio::io::stdout())).await {
             Ok(_) => return None,
             Err(error) if error.is::<MayPass>() => {
                 let pause = backoff.next_pause();

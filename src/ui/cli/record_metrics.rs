@@ -9,7 +9,7 @@ use tokio::task::block_in_place;
 
 use super::output::note;
 use super::record_service::MayPass;
-use lockscope_live::exporter::{Access, AccessError, Exporter, Question};
+use lockscope_live::exporter::{Access, AccessError, Exporter};
 use lockscope_model::metrics::{DEFAULT_MAX_LOCKS, EventCounters};
 
 /// The most locks with series of their own: more series than these few hundred thousand overload
@@ -63,14 +63,6 @@ impl MetricsOptions {
     fn access(&self) -> Result<Access, AccessError> {
         let path = self.metrics_config.as_deref();
         path.map_or_else(|| Ok(Access::default()), |path| block_in_place(|| Access::load(path)))
-    }
-}
-
-/// Waits for the next question; forever when no metrics are served. Cancel safe.
-pub(super) async fn next_question(exporter: &mut Option<Exporter>) -> Question {
-    match exporter {
-        Some(exporter) => exporter.next_question().await,
-        None => std::future::pending().await,
     }
 }
 

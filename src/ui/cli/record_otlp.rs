@@ -20,6 +20,10 @@ use lockscope_past::record::tables::{RecordedDeletion, SpanRecorder};
 /// How often metrics are sent: as often as a Prometheus usually asks.
 const METRICS_INTERVAL: Duration = Duration::from_secs(15);
 
+/// How long the collector must take everything before that is reported, so that one that refuses a
+/// part does not fill the log.
+const CALM: Duration = Duration::from_secs(10);
+
 /// Where spans and metrics are sent.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "OpenTelemetry")]
@@ -52,9 +56,17 @@ pub(super) struct SpanExport {
     spans: SpanRecorder,
     sender: Sender,
     metrics_due: Instant,
-    is_in_trouble: bool,
-    /// The number of lost spans that was reported.
-    reported_lost: u64,
+    /// The reported trouble with the collector.
+    trouble: Option<Trouble>,
+}
+
+/// A trouble with the collector that was reported.
+#[derive(Debug)]
+struct Trouble {
+    /// The number of lost spans before it.
+    lost_before: u64,
+    /// When the collector began to take everything again.
+    calm_since: Option<Instant>,
 }
 
 impl SpanExport {
@@ -68,8 +80,7 @@ impl SpanExport {
             sender: block_in_place(|| Sender::start(endpoint, &origin(settings)))?,
             ensemble,
             metrics_due: Instant::now(),
-            is_in_trouble: false,
-            reported_lost: 0,
+            trouble: None,
         })
     }
 
@@ -117,24 +128,26 @@ impl SpanExport {
     }
 
     /// Queues the finished spans, and reports on standard error when the collector stops or starts to
-    /// take them. Must be called once a second.
+    /// take everything. Must be called once a second.
     pub(super) fn flush(&mut self, table: &LockTable) {
         self.queue(table, false);
-        let (of, trouble) = (&self.of, self.sender.trouble());
-        match (&trouble, self.is_in_trouble) {
-            (Some(trouble), false) => note(&format!("{of}not all spans and metrics arrive: {trouble}")),
-            (None, true) => note(&format!("{of}spans and metrics are sent again{}", self.lost())),
-            _ => {}
+        let of = &self.of;
+        match (self.sender.trouble(), &mut self.trouble) {
+            (Some(trouble), None) => {
+                note(&format!("{of}not all spans and metrics arrive: {trouble}"));
+                self.trouble = Some(Trouble { lost_before: self.sender.figures().lost, calm_since: None });
+            }
+            (Some(_), Some(known)) => known.calm_since = None,
+            (None, Some(Trouble { lost_before, calm_since })) => {
+                if calm_since.get_or_insert_with(Instant::now).elapsed() >= CALM {
+                    let lost = self.sender.figures().lost - *lost_before;
+                    let lost = if lost > 0 { format!("; {lost} spans were lost meanwhile") } else { String::new() };
+                    note(&format!("{of}spans and metrics are sent again{lost}"));
+                    self.trouble = None;
+                }
+            }
+            (None, None) => {}
         }
-        if trouble.is_none() {
-            self.reported_lost = self.sender.figures().lost;
-        }
-        self.is_in_trouble = trouble.is_some();
-    }
-
-    fn lost(&self) -> String {
-        let lost = self.sender.figures().lost - self.reported_lost;
-        if lost > 0 { format!("; {lost} spans were lost meanwhile") } else { String::new() }
     }
 
     fn queue(&mut self, table: &LockTable, is_last: bool) {

@@ -200,9 +200,10 @@ async fn a_hold_goes_on_when_the_settings_are_read_again() {
     let stat = client.check_stat(&node).await.expect("an answer").expect("it is there");
     fixture.until_it_sees_a_holder().await;
     fixture.running.signal("HUP");
-    eventually("a new session", async || {
+    eventually("counters that begin anew", async || {
         let (_, text) = get(fixture.port, "/metrics", &[]).map_err(|error| error.to_string())?;
-        if text.contains("lockscope_acquisitions_total{") { Err(text) } else { Ok(()) }
+        let is_new = |line: &str| line.starts_with("lockscope_acquisitions_total{") && line.ends_with(" 0");
+        if text.lines().any(is_new) { Ok(()) } else { Err(text) }
     })
     .await;
     fixture.until_it_sees_a_holder().await;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use zookeeper_client::{Client, CreateMode};
 
 use super::program::{Ended, Running, lockscope, run};
+use crate::harness::prometheus::{get, promtool};
 use crate::harness::wait::eventually_blocking;
 use crate::harness::zk;
 
@@ -127,6 +128,37 @@ async fn record_writes_one_file_for_each_context() {
     let named: Vec<_> = lines(&ended).iter().map(|line| line["context"].clone()).collect();
     assert!(["one", "other", "nobody"].iter().all(|name| named.contains(&(*name).into())), "{ended:?}");
     assert!(fs::metadata(file("nobody")).is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_metrics_of_several_contexts_are_served_together() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, _clients) = two(folder.path()).await;
+    let config = config.to_str().expect("a plain path");
+    let audit = folder.path().join("audit.jsonl").display().to_string();
+    let arguments = ["record", "--config", config, "--all-contexts", "--metrics", "0", "--audit-log", &audit];
+    let mut recorder = Running::start(lockscope(&arguments));
+    let first: Value = serde_json::from_str(&recorder.line().await.expect("a line")).expect("JSON");
+    let address = first["metrics"].as_str().expect("an address");
+    let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).expect("a port");
+    let text = eventually_blocking("the locks of both", || {
+        let (_, text) = get(port, "/metrics", &[]).map_err(|error| error.to_string())?;
+        let holds = |context: &str| {
+            let has = |line: &str| {
+                line.starts_with(&format!("lockscope_lock_holders{{context=\"{context}\",")) && line.ends_with(" 1")
+            };
+            text.lines().any(has)
+        };
+        if holds("one") && holds("other") { Ok(text) } else { Err(text) }
+    });
+    promtool(&["check", "metrics"], &text);
+    let up: Vec<&str> = text.lines().filter(|line| line.contains("lockscope_up")).collect();
+    let [help, kind, series @ ..] = &up[..] else { panic!("{up:?}") };
+    assert!(help.starts_with("# HELP ") && kind.starts_with("# TYPE ") && series.len() == 3, "{up:?}");
+    assert!(series.iter().any(|line| line.contains("context=\"nobody\"") && line.ends_with(" 0")), "{up:?}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("process_resident_memory_bytes ")).count(), 1);
+    let (status, sentence) = get(port, "/healthz", &[]).expect("an answer");
+    assert!(status == 503 && sentence.starts_with("nobody: "), "{status} {sentence}");
 }
 
 /// Records two ensembles for a moment, and one that cannot be reached. Returns the folder of the

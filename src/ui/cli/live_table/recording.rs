@@ -81,7 +81,7 @@ impl LiveTable {
             Question::Health(asker) => _ = asker.send(health(self.live.table())),
             Question::Metrics(asker) => {
                 if let Some(scrape) = self.scrape(ensemble) {
-                    _ = asker.send(scrape);
+                    _ = asker.send(scrape.into());
                 }
             }
         }
@@ -96,7 +96,8 @@ impl LiveTable {
             resident_bytes: resident_bytes(),
             otlp: spans.as_ref().map(SpanExport::figures),
         };
-        Some(counters.as_mut()?.scrape(ensemble, self.live.table(), self.live.diagnosis(), process, now()))
+        let scrape = counters.as_mut()?.scrape(ensemble, self.live.table(), self.live.diagnosis(), process, now());
+        Some(Scrape { context: self.label.clone(), ..scrape })
     }
 
     /// Ends the session within two seconds, and returns the recording and its table.
