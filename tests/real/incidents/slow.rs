@@ -1,5 +1,6 @@
 //! Slow servers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lockscope_model::diagnose::Code;
@@ -11,7 +12,13 @@ use crate::harness::server::Server;
 use crate::harness::zk;
 
 /// Enough that some are always in the server while it is stopped.
-const WRITES: usize = 3_000;
+const WRITES: usize = 500;
+
+/// How often the server is stopped until it counts its writes as slow.
+const MAX_STOPS: usize = 20;
+
+/// Between two stops: so short that of a hundred writes more than one waits in the server.
+const BETWEEN: Duration = Duration::from_millis(50);
 
 /// Longer than a write that counts as slow.
 const STOP: Duration = Duration::from_millis(1_300);
@@ -27,21 +34,37 @@ async fn a_lock_that_stands_while_the_servers_are_slow_says_so() {
     let head = enqueue(&holder, &curator("/dolphinscheduler/lock/masters", 1)).await;
     enqueue(&waiter, &curator("/dolphinscheduler/lock/masters", 2)).await;
     let _watch = watch(&waiter, &head).await;
-    let writes = (0..WRITES).map(|number| (format!("/write-{number}"), Vec::new()));
+    let is_slow = AtomicBool::new(false);
+    let writes = async {
+        for round in 0.. {
+            if is_slow.load(Ordering::Relaxed) {
+                break;
+            }
+            let some = (0..WRITES).map(|number| (format!("/write-{round}-{number}"), Vec::new()));
+            zk::create_all(&holder, CreateMode::Persistent, some).await;
+        }
+    };
     let stops = async {
-        for _ in 0..3 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        for _ in 0..MAX_STOPS {
+            tokio::time::sleep(BETWEEN).await;
             server.pause();
             tokio::time::sleep(STOP).await;
             server.resume();
+            let of_server = server.words("mntr");
+            let slowest =
+                of_server.lines().find_map(|line| line.strip_prefix("zk_p99_updatelatency\t")?.trim().parse().ok());
+            if slowest.is_some_and(|ms: f64| ms > 1_000.0) {
+                return is_slow.store(true, Ordering::Relaxed);
+            }
         }
+        panic!("the server does not count its writes as slow");
     };
-    tokio::join!(zk::create_all(&holder, CreateMode::Persistent, writes), stops);
+    tokio::join!(writes, stops);
     let mut console = ConsoleFixture::start(&at, hasty()).await;
-    let is_slow = |console: &ConsoleFixture| {
+    let says_so = |console: &ConsoleFixture| {
         console.diagnosis.findings().any(|found| {
             [Code::Stuck, Code::IdleHolder].contains(&found.code) && found.summary.contains("the servers are slow")
         })
     };
-    console.until("a finding that names the slow servers", is_slow).await;
+    console.until("a finding that names the slow servers", says_so).await;
 }
