@@ -9,6 +9,9 @@ use super::{ConnectionState, Contender, Happening, LockEvent, LockId, LockQueue,
 use lockscope_base::recipe::{Classification, LockKind, Recipe, Role};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
+/// The most unread nodes of a queue that are compared with its head; with more, the head is not known.
+const MAX_UNREAD_COMPARED: usize = 64;
+
 impl LockQueue {
     /// Returns where a node stands, for the hand-over.
     ///
@@ -120,8 +123,21 @@ impl LockTable {
         let Some(place) = place.filter(|_| self.is_reporting() && self.node(path).is_none()) else { return };
         let key = key_of(&place);
         let lock = self.names.get(&key).and_then(|id| self.lock(*id));
-        let head = lock.and_then(LockQueue::semaphore_head).map(Contender::id);
+        let head = lock.and_then(LockQueue::semaphore_head).filter(|head| !self.may_stand_behind_unread(&key, head));
+        let head = head.map(Contender::id);
         self.hand_over(key, Input::LeaseAnnounced { node: path.name(), head }, now, out);
+    }
+
+    /// Returns whether an unread node of the queue may stand before the head that is known.
+    fn may_stand_behind_unread(&self, key: &LockKey, head: &Contender) -> bool {
+        let Some(queue) = self.names.get(key).and_then(|id| self.lock(*id)).map(LockQueue::queue_path) else {
+            return false;
+        };
+        let unread = self.unread_in_semaphores.range(queue.child("")..).take_while(|path| path.is_within(&queue));
+        unread.take(MAX_UNREAD_COMPARED + 1).enumerate().any(|(count, path)| {
+            let place = || self.classifier.classify(path);
+            count == MAX_UNREAD_COMPARED || place().is_some_and(|place| place.sequence < head.sequence)
+        })
     }
 
     /// Handles a lease that was read and is about to be placed. A known owner and the lease become

@@ -81,6 +81,23 @@ fn a_contender_whose_lease_is_read_later_has_not_left() {
 }
 
 #[test]
+fn a_lease_of_a_head_that_is_read_later_does_not_belong_to_the_waiter_behind_it() {
+    let mut fixture = TableFixture::new();
+    fixture.create_plain("/s/leases", None);
+    let head = fixture.put_numbered(&queue(1), 1);
+    fixture.apply(Change::Appeared { path: head.clone() });
+    fixture.create(&queue(2), 2);
+    let lease = fixture.put_numbered(&lease(1), 1);
+    fixture.apply(Change::Appeared { path: lease.clone() });
+    assert_eq!(events(&fixture.apply(fixture.observed(&head))), [LockEvent::Enqueued]);
+    assert_eq!(events(&fixture.delete(&head)), []);
+    let happenings = fixture.apply(fixture.observed(&lease));
+    assert_eq!(events(&happenings), [LockEvent::Acquired]);
+    assert_eq!(happenings[0].session.map(|session| session.0), Some(1));
+    assert_eq!(happenings[0].contender.as_ref().map(|contender| &*contender.node), Some(head.name()));
+}
+
+#[test]
 fn a_contender_that_leaves_the_queue_without_a_lease_has_left() {
     let mut fixture = TableFixture::new();
     fixture.create_plain("/s/leases", None);
