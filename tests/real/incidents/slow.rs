@@ -42,7 +42,8 @@ async fn a_lock_that_stands_while_the_servers_are_slow_says_so() {
         };
         tokio::join!(zk::create_all(&holder, CreateMode::Persistent, writes), stop);
         let of_server = server.words("mntr");
-        let of_writes = of_server.lines().find_map(|line| line.strip_prefix("zk_p99_updatelatency\t"));
+        // One in twenty: the sessions of the console are writes, too.
+        let of_writes = of_server.lines().find_map(|line| line.strip_prefix("zk_p95_updatelatency\t"));
         if of_writes.and_then(|time| time.trim().parse().ok()).is_some_and(|ms: f64| ms > 1_000.0) {
             break;
         }
