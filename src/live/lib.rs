@@ -1,5 +1,5 @@
-//! Talks to a ZooKeeper ensemble: follows its locks, asks its servers, deletes nodes. Serves metrics,
-//! and sends spans to a collector.
+//! Talks to a ZooKeeper ensemble: follows its locks, asks its servers, deletes nodes. Serves
+//! metrics, and sends spans to a collector.
 //!
 //! - [`zk`]: sessions, identities, TLS, and what the servers report about themselves.
 //! - [`observe`]: keeps a [`LockTable`](lockscope_model::queue::LockTable) in step with the

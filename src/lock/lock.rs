@@ -142,7 +142,8 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`LockError::BadOptions`] when path, data, ACLs and the context together have more than 1 MiB.
+    /// [`LockError::BadOptions`] when path, data, ACLs and the context together have more than 1
+    /// MiB.
     ///
     /// ```no_run
     /// # use lockscope_lock::Lock;

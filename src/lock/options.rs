@@ -70,9 +70,9 @@ impl LockOptions {
     /// that was waited for.
     ///
     /// The context follows the data as a last word, such as
-    /// `traceparent=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`: 67 bytes more, a blank
-    /// before it, and no further request. A recorder keeps 1,024 bytes of a node's data, so longer
-    /// data hide the context from it.
+    /// `traceparent=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`: 67 bytes more, a
+    /// blank before it, and no further request. A recorder keeps 1,024 bytes of a node's data, so
+    /// longer data hide the context from it.
     ///
     /// [`Lock::traced`](super::Lock::traced) sets it for one acquisition.
     #[must_use]

@@ -20,9 +20,9 @@ pub struct Compared {
     pub linked: usize,
 }
 
-/// Compares all spans with the contenders that ended in the recording: nothing comes twice, all times
-/// are the same, and a wait links to the hold before it. The locks must be exclusive queues whose
-/// names end with a number, and nobody may give up.
+/// Compares all spans with the contenders that ended in the recording: nothing comes twice, all
+/// times are the same, and a wait links to the hold before it. The locks must be exclusive queues
+/// whose names end with a number, and nobody may give up.
 ///
 /// The error names the first span that is wrong.
 pub fn compare(collector: &Collector, store: &Path) -> Result<Compared, String> {

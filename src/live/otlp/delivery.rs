@@ -23,8 +23,8 @@ use lockscope_model::span::Span;
 pub(super) struct Delivery {
     client: Client,
     spans: SpanExporter,
-    /// The attributes of everything that is sent.
-    about: Vec<KeyValue>,
+    /// What everything that is sent is about.
+    about: Resource,
     /// The time from which sums count.
     since: SystemTime,
 }
@@ -49,7 +49,7 @@ impl Delivery {
             .build()
             .map_err(|error| OtlpError::Settings(format!("spans cannot be sent: {error}")))?;
         let about = about(origin);
-        spans.set_resource(&Resource::builder_empty().with_attributes(about.clone()).build());
+        spans.set_resource(&about);
         Ok(Self { client, spans, about, since: SystemTime::now() })
     }
 
@@ -70,7 +70,7 @@ impl Delivery {
         // Writing into a text does not fail.
         let text = to_open_metrics(scrape).ok()?;
         let scope = metrics::of_open_metrics(&text, nanoseconds(self.since), encode::nanoseconds(at));
-        let resource = Some(encode::resource(&self.about));
+        let resource = Some((&self.about).into());
         let metrics = ResourceMetrics { resource, scope_metrics: vec![scope], schema_url: String::new() };
         Some(Message::Metrics(ExportMetricsServiceRequest { resource_metrics: vec![metrics] }.encode_to_vec()))
     }
@@ -103,14 +103,14 @@ fn partial(answer: &[u8]) -> Option<(u64, String)> {
     Some((u64::try_from(partial.rejected_spans).ok()?, partial.error_message))
 }
 
-fn about(origin: &Origin) -> Vec<KeyValue> {
+fn about(origin: &Origin) -> Resource {
     let mut about = vec![
         KeyValue::new("service.name", "lockscope"),
         KeyValue::new("service.version", origin.version),
         KeyValue::new("zookeeper.ensemble", origin.ensemble.clone()),
     ];
     about.extend(origin.context.clone().map(|context| KeyValue::new("lockscope.context", context)));
-    about
+    Resource::builder_empty().with_attributes(about).build()
 }
 
 fn nanoseconds(time: SystemTime) -> u64 {

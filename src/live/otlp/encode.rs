@@ -7,9 +7,6 @@ use opentelemetry::trace::{
     TraceId as OtelTraceId, TraceState,
 };
 use opentelemetry::{InstrumentationScope, KeyValue};
-use opentelemetry_proto::tonic::common::v1::any_value::Value as AnyValueKind;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue as ProtoKeyValue};
-use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use lockscope_base::znode::Timestamp;
@@ -46,17 +43,6 @@ pub(super) fn span(span: &Span) -> SpanData {
 /// Returns the time in nanoseconds since 1970; 0 for earlier times.
 pub(super) fn nanoseconds(at: Timestamp) -> u64 {
     u64::try_from(at.0).unwrap_or(0).saturating_mul(1_000_000)
-}
-
-/// Returns what everything that is sent is about.
-pub(super) fn resource(about: &[KeyValue]) -> Resource {
-    let text = |value: String| AnyValue { value: Some(AnyValueKind::StringValue(value)) };
-    let pair = |fact: &KeyValue| ProtoKeyValue {
-        key: fact.key.to_string(),
-        value: Some(text(fact.value.to_string())),
-        ..ProtoKeyValue::default()
-    };
-    Resource { attributes: about.iter().map(pair).collect(), ..Resource::default() }
 }
 
 fn context(context: SpanContext) -> OtelContext {

@@ -28,8 +28,8 @@ struct Family<'t> {
     histograms: BTreeMap<Labels<'t>, HistogramDataPoint>,
 }
 
-/// Reads our own `OpenMetrics` text. `since` is the time from which sums count, `at` the time of the
-/// values, both in nanoseconds.
+/// Reads our own `OpenMetrics` text. `since` is the time from which sums count, `at` the time of
+/// the values, both in nanoseconds.
 pub(super) fn of_open_metrics(text: &str, since: u64, at: u64) -> ScopeMetrics {
     let mut families: Vec<Family<'_>> = Vec::new();
     for line in text.lines() {

@@ -3,9 +3,9 @@
 //! The owner of the facts calls [`Sender::push`] and [`Sender::push_metrics`], which wait for
 //! nothing. One task sends: at most 512 spans a request, one request at a time.
 //!
-//! A collector that does not answer, or answers that it is too busy, is tried again after a pause of
-//! one second that grows to a minute; meanwhile at most 50,000 spans or 64 MiB of them wait. Beyond
-//! that the oldest are lost. What a collector refuses is not sent again. Both are counted in
+//! A collector that does not answer, or answers that it is too busy, is tried again after a pause
+//! of one second that grows to a minute; meanwhile at most 50,000 spans or 64 MiB of them wait.
+//! Beyond that the oldest are lost. What a collector refuses is not sent again. Both are counted in
 //! [`OtlpFigures`]. Metrics are sums since the start, so only the latest wait.
 //!
 //! Headers, which may hold a token, come from the environment variable

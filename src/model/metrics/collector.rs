@@ -23,8 +23,8 @@ impl Collector for Scrape {
     }
 }
 
-/// Writes scrapes in the `OpenMetrics` 1.0 text format. The series of several contexts have the label
-/// `context`.
+/// Writes scrapes in the `OpenMetrics` 1.0 text format. The series of several contexts have the
+/// label `context`.
 ///
 /// # Errors
 ///

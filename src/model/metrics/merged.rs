@@ -1,5 +1,5 @@
-//! Puts the series of several contexts into one text: the format wants all series of a family in one
-//! place.
+//! Puts the series of several contexts into one text: the format wants all series of a family in
+//! one place.
 
 use std::fmt::Write;
 

@@ -9,7 +9,8 @@ use super::{ConnectionState, Contender, Happening, LockEvent, LockId, LockQueue,
 use lockscope_base::recipe::{Classification, LockKind, Recipe, Role};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
-/// The most unread nodes of a queue that are compared with its head; with more, the head is not known.
+/// The most unread nodes of a queue that are compared with its head; with more, the head is not
+/// known.
 const MAX_UNREAD_COMPARED: usize = 64;
 
 impl LockQueue {

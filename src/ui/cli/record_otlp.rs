@@ -127,8 +127,8 @@ impl SpanExport {
         self.sender.push_metrics(scrape, now());
     }
 
-    /// Queues the finished spans, and reports on standard error when the collector stops or starts to
-    /// take everything. Must be called once a second.
+    /// Queues the finished spans, and reports on standard error when the collector stops or starts
+    /// to take everything. Must be called once a second.
     pub(super) fn flush(&mut self, table: &LockTable) {
         self.queue(table, false);
         let of = &self.of;

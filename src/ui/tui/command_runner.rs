@@ -72,7 +72,7 @@ fn event(report: CommandReport) -> Event {
     Event::Command(Box::new(report))
 }
 
-/// Returns the process of a command, not yet started. It is killed when it is dropped.
+/// Returns a process that can be started. Dropping the started process kills it.
 fn process(command: &PreparedCommand) -> Command {
     let mut process = Command::new(&command.program);
     process.args(&command.arguments).env_remove(SECRET_VARIABLE).kill_on_drop(true);

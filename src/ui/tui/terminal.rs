@@ -45,7 +45,8 @@ pub trait TerminalControl {
     fn lend(&mut self) -> io::Result<()>;
     /// Shows a sentence below what that program wrote, and reads keys again.
     fn ask(&mut self, sentence: &str) -> io::Result<()>;
-    /// Takes the terminal again after it was lent, or after the program was stopped and continued from outside.
+    /// Takes the terminal again after it was lent, or after the program was stopped and continued
+    /// from outside.
     fn retake(&mut self) -> io::Result<()>;
     /// Returns whether the program still has the terminal: a panic in any thread restores it.
     fn is_taken(&self) -> bool;

@@ -80,8 +80,8 @@ async fn a_killed_command_has_changed_nothing_without_an_intent_on_the_disk() {
     panic!("{without_outcome} were killed at work");
 }
 
-/// Kills a command at each of the last requests that another one sent. Returns how many were killed at
-/// work.
+/// Kills a command at each of the last requests that another one sent. Returns how many were killed
+/// at work.
 async fn killed_at_the_last_requests(other: &Client, root: &str) -> usize {
     let first = Kill::new(other, root, 0).await;
     first.relay.record();

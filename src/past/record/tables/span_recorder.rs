@@ -12,8 +12,8 @@ use lockscope_model::span::Span;
 ///
 /// The owner of the table calls [`happened`](Self::happened) after each change,
 /// [`findings_changed`](Self::findings_changed) after each look for findings, and
-/// [`take`](Self::take) once a second. A span comes about a second after its end was seen; one whose
-/// end the servers may still explain, up to ten seconds after it.
+/// [`take`](Self::take) once a second. A span comes about a second after its end was seen; one
+/// whose end the servers may still explain, up to ten seconds after it.
 ///
 /// What happened before the first reading has no span. A hold that is found then begins within the
 /// bounds that the table knows.

@@ -1,9 +1,10 @@
 //! The keys, names and screens of the user's own commands: which are accepted, and why others are
 //! refused.
 
+use super::own_keys::bindable;
 use super::screens::{Content, SCREENS};
 use crate::tui::key::Key;
-use crate::tui::keymap::{Bindings, FixedKey, commands};
+use crate::tui::keymap::{Bindings, commands};
 use crate::tui::own_command::{OwnCommand, OwnProgram};
 use crate::tui::screen::Screen;
 
@@ -13,8 +14,7 @@ const MAX_NAME: usize = 32;
 impl OwnCommand {
     /// Returns the key of this name; the error is a part of a sentence.
     pub fn read_key(name: &str) -> Result<Key, String> {
-        let key = Key::read(name).filter(|key| !FixedKey::Interrupt.is(*key));
-        key.ok_or_else(|| format!("`{name}` cannot be bound: choose a letter, ctrl-d, space, tab, f5 or page-down"))
+        bindable(name)
     }
 
     /// Returns the screen of this name; the error is a part of a sentence.

@@ -96,11 +96,13 @@ fn understood(command: &str, keys: &[String]) -> Result<(&'static CommandEntry, 
         Some(meant) => format!("there is no command `{command}`; perhaps {meant} is meant"),
         None => format!("there is no command `{command}`; Help lists them all"),
     })?;
-    let read = |name: &String| {
-        let key = Key::read(name).filter(|key| !FixedKey::Interrupt.is(*key));
-        key.ok_or_else(|| format!("`{name}` cannot be bound: choose a letter, ctrl-d, space, tab, f5 or page-down"))
-    };
-    Ok((entry, keys.iter().map(read).collect::<Result<_, _>>()?))
+    Ok((entry, keys.iter().map(|name| bindable(name)).collect::<Result<_, _>>()?))
+}
+
+/// Returns the key of this name, if it can be bound. The error is a part of a sentence.
+pub(super) fn bindable(name: &str) -> Result<Key, String> {
+    let key = Key::read(name).filter(|key| !FixedKey::Interrupt.is(*key));
+    key.ok_or_else(|| format!("`{name}` cannot be bound: choose a letter, ctrl-d, space, tab, f5 or page-down"))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::tui::terminal::TerminalControl;
 /// How long the terminal library's thread has to stop reading keys.
 const RELEASES_WITHIN: Duration = Duration::from_millis(20);
 
-/// Who has the terminal.
+/// The owner of the terminal.
 #[derive(Default)]
 pub(in crate::tui) enum TerminalUse {
     /// The console.

@@ -1,9 +1,9 @@
 //! Makes spans of what contenders do: a span for each finished wait and hold, one for each lock and
 //! ten minutes, and one for each gap.
 //!
-//! A trace covers one lock for ten minutes. Its root is the lock; waits and holds are below it. Where
-//! a node's data carry a [`TraceContext`], its wait and its hold are part of that trace instead, and
-//! link to the lock.
+//! A trace covers one lock for ten minutes. Its root is the lock; waits and holds are below it.
+//! Where a node's data carry a [`TraceContext`], its wait and its hold are part of that trace
+//! instead, and link to the lock.
 //!
 //! A wait links to the hold whose end let it in. A wait that ended without the lock links to the
 //! holds that stood then.
@@ -40,8 +40,8 @@ const MAX_FINISHED: usize = 100_000;
 /// The most locks with a trace under way; beyond it all traces end early.
 const MAX_TRACES: usize = 50_000;
 
-/// The most nodes whose findings are remembered, beyond which all are forgotten, and the most findings
-/// of each.
+/// The most nodes whose findings are remembered, beyond which all are forgotten, and the most
+/// findings of each.
 const MAX_FOUND: (usize, usize) = (10_000, 16);
 
 /// The place of a hold or a wait in the traces.
@@ -116,8 +116,8 @@ impl Tracer {
     }
 }
 
-/// Makes spans. Memory grows with the present contenders and the locks of the last ten minutes, both
-/// bounded.
+/// Makes spans. Memory grows with the present contenders and the locks of the last ten minutes,
+/// both bounded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpanMaker {
     locks: FxHashMap<Arc<RecordedLock>, LockTrace>,
@@ -159,8 +159,10 @@ impl SpanMaker {
     fn stood(&mut self, record: &ContenderRecord) {
         let Some(traced) = self.holders.get_mut(&record.id).filter(|traced| !traced.wait_is_told) else { return };
         traced.wait_is_told = true;
-        let traced = Traced { waited_for: traced.waited_for.clone(), ..Traced::default() };
-        self.tell_wait(record, &traced, Vec::new());
+        let waited_for = std::mem::take(&mut traced.waited_for);
+        let key = (Arc::clone(&record.lock), Arc::clone(&record.node));
+        let events = self.found.get_mut(&key).map(|events| before_hold(record, events)).unwrap_or_default();
+        self.tell_wait(record, &waited_for, events);
     }
 
     fn ended(&mut self, record: &ContenderRecord) {
@@ -177,7 +179,9 @@ impl SpanMaker {
                 traced.waited_for.push(place.context);
             }
         }
-        let events = self.found.remove(&(Arc::clone(&record.lock), Arc::clone(&record.node))).unwrap_or_default();
+        let mut events = self.found.remove(&(Arc::clone(&record.lock), Arc::clone(&record.node))).unwrap_or_default();
+        // Earlier ones are about another node of the same name.
+        events.retain(|event| event.at >= record.first_seen_at);
         self.unsettled.push_back(Ended { record: record.clone(), traced, events });
         if self.unsettled.len() > MAX_UNSETTLED
             && let Some(oldest) = self.unsettled.pop_front()
@@ -251,21 +255,20 @@ impl SpanMaker {
     }
 
     fn tell(&mut self, Ended { record, mut traced, mut events }: Ended) {
-        let Some(place) = traced.hold.take() else { return self.tell_wait(&record, &traced, events) };
+        let Some(place) = traced.hold.take() else { return self.tell_wait(&record, &traced.waited_for, events) };
         if !traced.wait_is_told {
-            let acquired = record.acquired.map(|acquired| acquired.before);
-            let during_wait = events.extract_if(.., |event| acquired.is_some_and(|at| event.at < at)).collect();
-            self.tell_wait(&record, &traced, during_wait);
+            let during_wait = before_hold(&record, &mut events);
+            self.tell_wait(&record, &traced.waited_for, during_wait);
         }
         self.count(&record, |window| window.holds += 1);
         self.push(hold_span(&record, place, events));
     }
 
-    fn tell_wait(&mut self, record: &ContenderRecord, traced: &Traced, events: Vec<SpanEvent>) {
+    fn tell_wait(&mut self, record: &ContenderRecord, waited_for: &[SpanContext], events: Vec<SpanEvent>) {
         let trace = self.locks.entry(Arc::clone(&record.lock)).or_default();
         let over = record.acquired.or(record.ended).map(|over| over.before);
         let place = trace.place(record, over.unwrap_or(record.first_seen_at));
-        if let Some(span) = wait_span(record, place, &traced.waited_for, events) {
+        if let Some(span) = wait_span(record, place, waited_for, events) {
             self.count(record, |window| window.waits += 1);
             self.push(span);
         }
@@ -291,6 +294,13 @@ fn is_settled(record: &ContenderRecord, now: Timestamp) -> bool {
     let may_settle = matches!(record.end, ContenderEnd::Gone | ContenderEnd::Unknown);
     let ended = record.ended.map_or(now.0, |ended| ended.before.0);
     !may_settle || !(ended..ended.saturating_add(SETTLES_WITHIN_MS)).contains(&now.0)
+}
+
+/// Takes the events of a contender's time before its hold, from when it was first seen.
+fn before_hold(record: &ContenderRecord, events: &mut Vec<SpanEvent>) -> Vec<SpanEvent> {
+    events.retain(|event| event.at >= record.first_seen_at);
+    let acquired = record.acquired.map(|acquired| acquired.before);
+    events.extract_if(.., |event| acquired.is_some_and(|at| event.at < at)).collect()
 }
 
 /// Returns the context in the data of a contender's node.

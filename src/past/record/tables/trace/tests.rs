@@ -200,3 +200,30 @@ fn findings_are_events_of_the_lock_and_of_the_hold_that_they_are_about() {
     let (_, code) = &named(&spans, "hold /a")[0].events[0].attributes[0];
     assert_eq!(*code, Value::from("stuck"));
 }
+
+#[test]
+fn a_finding_about_a_waiter_is_an_event_of_its_wait() {
+    let mut fixture = TracedFixture::new();
+    let (holder, _) = fixture.create("/a/lock-", 1, b"");
+    let (waiter, _) = fixture.create("/a/lock-", 2, b"");
+    fixture.take(false);
+    let lock = fixture.ensemble.table.locks().next().map(LockQueue::lock_name).expect("a lock");
+    let finding = Finding {
+        code: Code::LostWakeUp,
+        severity: Severity::Warning,
+        lock,
+        node: Some(waiter.name().into()),
+        client: None,
+        summary: "nothing wakes it".to_owned(),
+        remedy: "look at it".into(),
+    };
+    let changes = FindingChanges { raised: vec![Arc::new(finding)], cleared: Vec::new() };
+    fixture.spans.findings_changed(&changes, &fixture.ensemble.table, fixture.ensemble.now);
+    fixture.ensemble.now.0 += 1_000;
+    fixture.delete(&holder);
+    let waits = fixture.take(false);
+    assert_eq!(named(&waits, "wait /a")[0].events.len(), 1, "{waits:?}");
+    fixture.delete(&waiter);
+    let holds = fixture.take(true);
+    assert!(named(&holds, "hold /a").iter().all(|hold| hold.events.is_empty()), "{holds:?}");
+}
