@@ -292,10 +292,10 @@ async fn a_server_without_recursive_watches_is_followed_without_a_cut() {
     let a = clients.contend("a").await;
     let mut fixture = WatchFixture::start(&format!("{}/{chroot}", relay.connect_string()), &clients.client).await;
     let b = clients.contend("b").await;
+    // Without recursive watches the order of two changes is known only if each is read alone.
+    assert_eq!(events(&fixture.until("enqueued").await), ["lock-found".to_owned(), format!("enqueued {}", b.0)]);
     clients.release("a").await;
-    let reported = events(&fixture.until("acquired").await);
-    let expected = ["lock-found".to_owned(), format!("enqueued {}", b.0), format!("released {}", a.0)];
-    assert_eq!(reported[..3], expected);
+    assert_eq!(events(&fixture.until("acquired").await), [format!("released {}", a.0), format!("acquired {}", b.0)]);
 
     // After a connection that lasted, the next one follows at once. On it, the library removes the
     // watches of the last connection; old servers do not know that request either.
