@@ -115,6 +115,11 @@ impl BatchRecorder {
         growing + self.ready.iter().map(Batch::bytes).sum::<u64>()
     }
 
+    /// Returns the gap since an earlier run, before anything is recorded.
+    pub(super) fn left_gap(&self) -> Option<GapRecord> {
+        self.tables.left_gap()
+    }
+
     /// Records attempts in vain.
     pub(crate) fn attempted(&mut self, attempts: RecordedAttempts) {
         self.tables.attempted(attempts);

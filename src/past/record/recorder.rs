@@ -10,6 +10,7 @@ use super::bounds::RecordOptions;
 #[cfg(test)]
 use super::segment::SegmentBounds;
 use super::store::StoreError;
+use super::tables::GapRecord;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::LockTable;
 
@@ -47,6 +48,11 @@ impl Recorder {
     /// Returns the recorder that records what the table takes in. It waits for no disk.
     pub fn batches(&mut self) -> &mut BatchRecorder {
         &mut self.batches
+    }
+
+    /// Returns the gap since an earlier run in the same file, before anything is recorded.
+    pub fn left_gap(&self) -> Option<GapRecord> {
+        self.batches.left_gap()
     }
 
     /// Writes what was recorded since the last call. Must be called once a second, even when

@@ -138,7 +138,7 @@ pub(super) async fn run(
     let start = |store: &PathBuf| Recorder::start(store, &settings.ensemble_name(), command.options());
     let recorder = command.store.as_ref().map(start).transpose().map_err(MayPass::of_store)?;
     questions.start(&command.metrics).await?;
-    let spans = command.otlp.start(&settings, command.no_data)?;
+    let spans = command.otlp.start(&settings, command.no_data, recorder.as_ref().and_then(Recorder::left_gap))?;
     let started = Started {
         recording: command.store.as_ref().map(|store| store.to_string_lossy().into_owned()),
         since: rfc3339(now()),

@@ -15,7 +15,7 @@ use lockscope_model::diagnose::FindingChanges;
 use lockscope_model::metrics::{OtlpFigures, Scrape};
 use lockscope_model::queue::{Happening, LockTable};
 use lockscope_past::record::Looked;
-use lockscope_past::record::tables::{RecordedDeletion, SpanRecorder};
+use lockscope_past::record::tables::{GapRecord, RecordedDeletion, SpanRecorder};
 
 /// How often metrics are sent: as often as a Prometheus usually asks.
 const METRICS_INTERVAL: Duration = Duration::from_secs(15);
@@ -39,9 +39,14 @@ pub(super) struct OtlpOptions {
 }
 
 impl OtlpOptions {
-    /// Starts to send, if that is wanted.
-    pub(super) fn start(&self, settings: &ResolvedOptions, no_data: bool) -> anyhow::Result<Option<SpanExport>> {
-        self.otlp.as_ref().map(|endpoint| SpanExport::start(endpoint, settings, no_data)).transpose()
+    /// Starts to send, if that is wanted. `gap` is the one that an earlier run left.
+    pub(super) fn start(
+        &self,
+        settings: &ResolvedOptions,
+        no_data: bool,
+        gap: Option<GapRecord>,
+    ) -> anyhow::Result<Option<SpanExport>> {
+        self.otlp.as_ref().map(|endpoint| SpanExport::start(endpoint, settings, no_data, gap)).transpose()
     }
 }
 
@@ -70,13 +75,18 @@ struct Trouble {
 }
 
 impl SpanExport {
-    fn start(endpoint: &Endpoint, settings: &ResolvedOptions, no_data: bool) -> anyhow::Result<Self> {
+    fn start(
+        endpoint: &Endpoint,
+        settings: &ResolvedOptions,
+        no_data: bool,
+        gap: Option<GapRecord>,
+    ) -> anyhow::Result<Self> {
         let ensemble = settings.ensemble_name();
         Ok(Self {
             endpoint: endpoint.clone(),
             of: settings.label().map(|label| format!("{label}: ")).unwrap_or_default(),
             no_data,
-            spans: SpanRecorder::start(no_data)?,
+            spans: SpanRecorder::start(no_data, gap)?,
             sender: block_in_place(|| Sender::start(endpoint, &origin(settings)))?,
             ensemble,
             metrics_due: Instant::now(),
@@ -161,10 +171,10 @@ impl SpanExport {
     pub(super) async fn go_on_with(&mut self, settings: &ResolvedOptions, last: &LockTable) -> anyhow::Result<()> {
         self.queue(last, true);
         if self.ensemble == settings.ensemble_name() {
-            self.spans = SpanRecorder::start(self.no_data)?;
+            self.spans = SpanRecorder::start(self.no_data, self.spans.left_gap())?;
             return Ok(());
         }
-        let next = Self::start(&self.endpoint, settings, self.no_data)?;
+        let next = Self::start(&self.endpoint, settings, self.no_data, None)?;
         std::mem::replace(self, next).end().await;
         Ok(())
     }

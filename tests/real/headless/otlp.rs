@@ -64,12 +64,29 @@ impl OtlpFixture {
 
     /// Waits until a holder is read.
     async fn until_it_sees_a_holder(&self) {
-        eventually("the node is read", async || {
+        self.until_it_measures("lockscope_lock_held_seconds{").await;
+    }
+
+    /// Waits until a time in the metrics is above zero.
+    async fn until_it_measures(&self, series: &str) {
+        eventually("a time in the metrics", async || {
             let (_, text) = get(self.port, "/metrics", &[]).map_err(|error| error.to_string())?;
-            let is_read = |line: &str| line.starts_with("lockscope_lock_held_seconds{") && !line.ends_with(" 0.0");
-            if text.lines().any(is_read) { Ok(()) } else { Err(text) }
+            let measures = |line: &str| line.starts_with(series) && !line.ends_with(" 0.0");
+            if text.lines().any(measures) { Ok(()) } else { Err(text) }
         })
         .await;
+    }
+
+    /// Waits for the span of the only gap. Returns its reason.
+    async fn gap(&self) -> String {
+        let gaps = eventually("a gap", async || match self.collector.spans("gap") {
+            gaps if gaps.is_empty() => Err(gaps),
+            gaps => Ok(gaps),
+        })
+        .await;
+        let [gap] = &gaps[..] else { panic!("one gap: {gaps:?}") };
+        assert!(gap.end_time_unix_nano > gap.start_time_unix_nano, "{gap:?}");
+        attribute(&gap.attributes, "lockscope.reason")
     }
 
     async fn until_held(&self, holds: usize) -> Vec<Span> {
@@ -96,7 +113,7 @@ async fn each_hold_and_each_wait_arrives_once_with_its_times_and_the_hold_that_i
     let folder = tempfile::tempdir().expect("a folder");
     let store = folder.path().join("locks.db");
     let store_word = store.display().to_string();
-    let fixture = OtlpFixture::start(Collector::start().await, &["--store", &store_word]).await;
+    let mut fixture = OtlpFixture::start(Collector::start().await, &["--store", &store_word]).await;
     fixture.churn(4, 40).await;
     let holds = fixture.until_held(160).await;
     fixture.running.signal("TERM");
@@ -111,6 +128,12 @@ async fn each_hold_and_each_wait_arrives_once_with_its_times_and_the_hold_that_i
     let roots: BTreeSet<_> =
         fixture.collector.spans("lock /locks/orders").into_iter().map(|lock| (lock.trace_id, lock.span_id)).collect();
     assert!(holds.into_iter().all(|hold| roots.contains(&(hold.trace_id, hold.parent_span_id))));
+
+    assert!(fixture.collector.spans("gap").is_empty());
+    let (connect, url) = (fixture.server.connect_string(), fixture.collector.url());
+    fixture.running =
+        Running::start(lockscope(&["record", "--otlp", &url, "--connect", &connect, "--store", &store_word]));
+    assert_eq!(fixture.gap().await, "the recorder was not running");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -168,13 +191,8 @@ async fn an_application_finds_its_wait_in_its_own_trace_beside_the_hold_that_it_
     let options = LockOptions::default().data("worker-7").trace_context(context);
     let lock = Lock::with(&client, "/locks/orders", Algorithm::Chain, options).expect("a lock");
     let acquiring = tokio::spawn(async move { lock.acquire().await });
-    eventually("a waiter", async || match holder.list_children("/locks/orders").await {
-        Ok(children) if children.len() == 2 => Ok(()),
-        other => Err(format!("{other:?}")),
-    })
-    .await;
     // A wait without a length is none.
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    fixture.until_it_measures("lockscope_lock_waited_seconds{").await;
     goes(&holder, &held).await;
     acquiring.await.expect("no panic").expect("it is acquired").release().await.expect("it is released");
     let holds = by_trace(&fixture.until_held(2).await);
@@ -211,6 +229,7 @@ async fn a_hold_goes_on_when_the_settings_are_read_again() {
     let [hold] = &fixture.until_held(1).await[..] else { panic!("one hold") };
     let began = i64::try_from(hold.start_time_unix_nano / 1_000_000).expect("a time");
     assert!((began - stat.ctime).abs() < 1_000, "it began at {}, not at {began}", stat.ctime);
+    assert_eq!(fixture.gap().await, "the recorder was not running");
 }
 
 #[tokio::test(flavor = "multi_thread")]

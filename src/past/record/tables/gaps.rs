@@ -12,14 +12,15 @@ pub(super) const NOT_READ: &str = "not everything was read yet";
 /// The most rows kept while nothing can be written.
 const MAX_CHANGED: usize = 10_000;
 
+/// A time in which nothing was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::record) struct GapRecord {
+pub struct GapRecord {
     /// The number of the gap. An excerpt numbers the gaps that it takes over anew.
-    pub id: i64,
-    pub began_at: Timestamp,
+    pub(in crate::record) id: i64,
+    pub(in crate::record) began_at: Timestamp,
     /// `None` while it lasts.
-    pub ended_at: Option<Timestamp>,
-    pub reason: String,
+    pub(in crate::record) ended_at: Option<Timestamp>,
+    pub(in crate::record) reason: String,
 }
 
 /// Tracks when the table of locks stops being live, and when it is live again.
@@ -62,6 +63,14 @@ impl Gaps {
     /// before anything was.
     pub fn since(&self) -> Option<Timestamp> {
         self.open.as_ref().map(|gap| gap.began_at)
+    }
+
+    /// Returns the gap that the end of a run leaves behind: the open one, or one that begins at
+    /// `last_true`.
+    pub fn left(&self, last_true: Option<Timestamp>) -> Option<GapRecord> {
+        let begins =
+            |began_at| GapRecord { id: self.next_id, began_at, ended_at: None, reason: NOT_RUNNING.to_owned() };
+        self.open.clone().or_else(|| last_true.map(begins))
     }
 
     fn begin(&mut self, began_at: Timestamp, reason: String) {

@@ -84,7 +84,7 @@ pub use attempt::RecordedAttempts;
 pub use contender::{ContenderEnd, TimeBounds};
 pub use deletion::RecordedDeletion;
 pub(super) use excerpt::TableExcerpt;
-pub(super) use gaps::GapRecord;
+pub use gaps::GapRecord;
 pub use recorder::TableRecorder;
 pub use retention::forget_before;
 pub use rows::{TableRows, TableWriter};

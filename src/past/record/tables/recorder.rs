@@ -86,12 +86,14 @@ impl TableRecorder {
         Self { contenders: None, ..self }
     }
 
-    /// Makes spans too, for [`take_spans`](Self::take_spans).
+    /// Makes spans too, for [`take_spans`](Self::take_spans). `gap` is the one that an earlier run
+    /// left, in whose tables these do not continue.
     #[must_use]
-    pub(super) fn with_spans(mut self) -> Self {
+    pub(super) fn with_spans(mut self, gap: Option<GapRecord>) -> Self {
         if let Some(contenders) = &mut self.contenders {
             contenders.tracer = Tracer::on();
         }
+        self.gaps = Gaps::new(1, gap, None);
         self
     }
 
@@ -183,6 +185,12 @@ impl TableRecorder {
         if let Some(maker) = self.contenders.as_mut().and_then(|contenders| contenders.tracer.maker()) {
             maker.found(self.findings.changed.get(known..).unwrap_or_default());
         }
+    }
+
+    /// Returns the gap that the end of a run leaves behind. At the beginning of a run that is the
+    /// gap since the earlier one.
+    pub(in crate::record) fn left_gap(&self) -> Option<GapRecord> {
+        self.gaps.left(self.last_true)
     }
 
     /// Records a gap between these times that the recorder itself caused.

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{RecordedDeletion, TableRecorder, create};
+use super::{GapRecord, RecordedDeletion, TableRecorder, create};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::FindingChanges;
 use lockscope_model::queue::{Happening, LockTable};
@@ -24,15 +24,21 @@ pub struct SpanRecorder {
 
 impl SpanRecorder {
     /// Starts to make spans. With `no_data` they contain neither the data of nodes nor names read
-    /// from them: pass a table whose changes had their data removed.
+    /// from them: pass a table whose changes had their data removed. `gap` is the one that an earlier
+    /// run left, if there was one; it becomes a span when everything is read.
     ///
     /// # Errors
     ///
     /// Only when there is no memory for empty tables.
-    pub fn start(no_data: bool) -> rusqlite::Result<Self> {
+    pub fn start(no_data: bool, gap: Option<GapRecord>) -> rusqlite::Result<Self> {
         let connection = Connection::open_in_memory()?;
         create(&connection)?;
-        Ok(Self { tables: TableRecorder::resume(&connection, no_data)?.with_spans() })
+        Ok(Self { tables: TableRecorder::resume(&connection, no_data)?.with_spans(gap) })
+    }
+
+    /// Returns the gap that the end of this run leaves behind.
+    pub fn left_gap(&self) -> Option<GapRecord> {
+        self.tables.left_gap()
     }
 
     /// Records the events of one change, as [`TableRecorder::happened`] does.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::fixture::{TableFixture, session_runs_out, surveyed};
-use crate::record::tables::SpanRecorder;
+use crate::record::tables::{GapRecord, SpanRecorder};
 use crate::testing::{connected, deleted, lost};
 use lockscope_base::trace_context::TraceContext;
 use lockscope_base::znode::{Timestamp, ZnodePath};
@@ -21,7 +21,12 @@ impl TracedFixture {
     fn new() -> Self {
         let mut ensemble = TableFixture::new();
         ensemble.apply(surveyed(Vec::new(), ensemble.now));
-        let mut spans = SpanRecorder::start(false).expect("a recorder");
+        Self::after(None, ensemble)
+    }
+
+    /// Begins a run, of a table that is live.
+    fn after(gap: Option<GapRecord>, ensemble: TableFixture) -> Self {
+        let mut spans = SpanRecorder::start(false, gap).expect("a recorder");
         spans.happened(&[], &ensemble.table, ensemble.now);
         Self { ensemble, spans }
     }
@@ -150,6 +155,23 @@ fn a_trace_ends_after_ten_minutes_and_a_gap_is_a_span() {
     assert!(gap.start >= t1 && gap.start == seen && gap.end > gap.start);
     let [hold] = named(&new, "hold /a")[..] else { panic!("one hold: {new:?}") };
     assert_ne!(hold.context.trace, old[0].context.trace);
+}
+
+#[test]
+fn the_time_between_two_runs_is_a_gap_and_a_hold_that_was_found_after_it_may_be_older() {
+    let mut first = TracedFixture::new();
+    let (holder, created) = first.create("/a/lock-", 1, b"");
+    let seen = first.ensemble.table.last_true().expect("it was live");
+    assert!(named(&first.take(true), "gap").is_empty(), "nothing was missed before the first run");
+    first.ensemble.now.0 += 60_000;
+    let mut second = TracedFixture::after(first.spans.left_gap(), first.ensemble);
+    let read_at = second.ensemble.now;
+    second.delete(&holder);
+    let spans = second.take(true);
+    let [gap] = named(&spans, "gap")[..] else { panic!("one gap: {spans:?}") };
+    assert_eq!((gap.start, gap.end), (seen, read_at));
+    assert_eq!(text(gap, "lockscope.reason"), "the recorder was not running");
+    assert_eq!(named(&spans, "hold /a")[0].start, created);
 }
 
 #[test]
