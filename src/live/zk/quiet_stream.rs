@@ -1,6 +1,6 @@
 //! A TCP connection that causes wake-ups only while somebody waits for data.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::TcpStream as StdStream;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -95,15 +95,30 @@ impl AsyncRead for QuietStream {
 }
 
 impl AsyncWrite for QuietStream {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.try_unnoticed(|stream| stream.write(bytes))? {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
+    }
+
+    /// Passes all pieces to the system at once. A TLS handshake ends with several: a server that
+    /// refuses the first one and closes would reset the connection at the next, and its reason would
+    /// be lost.
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.try_unnoticed(|stream| stream.write_vectored(pieces))? {
             Tried::Done(length) => Poll::Ready(Ok(length)),
             Tried::Waits(stream) => {
-                let written = Pin::new(stream).poll_write(context, bytes);
+                let written = Pin::new(stream).poll_write_vectored(context, pieces);
                 self.write_waits = written.is_pending();
                 written
             }
         }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     /// Does nothing: all written bytes have been passed to the system.
@@ -156,6 +171,13 @@ mod tests {
         let mut rest = Vec::new();
         near.read_to_end(&mut rest).await.expect("an end");
         assert_eq!(rest, b"end");
+    }
+
+    #[tokio::test]
+    async fn the_pieces_of_one_message_leave_together() {
+        let (mut near, _far) = pair().await;
+        let pieces = [IoSlice::new(b"certificate"), IoSlice::new(b"finished")];
+        assert_eq!(near.write_vectored(&pieces).await.expect("a reader"), 19);
     }
 
     #[tokio::test]
