@@ -1,10 +1,11 @@
 //! Several ensembles in one console, on real servers: one of them production, one out of reach.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tokio::net::TcpListener;
-use zookeeper_client::{Client, CreateMode};
+use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
 use crate::harness::server::Server;
 use crate::harness::terminal::Terminal;
@@ -117,6 +118,30 @@ async fn an_ensemble_that_goes_and_comes_back_is_told_and_changes_nothing_for_th
     terminal.press("F0\u{1b}");
     other.restart();
     terminal.shows_all(&["2 live", "prod  live"]);
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ensemble_is_opened_with_the_identity_that_its_context_has_by_then() {
+    let (folder, first) = (tempfile::tempdir().expect("a folder"), zk::own_root("ensembles").await);
+    let alice = Client::connector().with_auth("digest", b"alice:w0nderland").connect(&first).await.expect("a session");
+    stuck_lock(&alice, "/orders").await;
+    alice.set_acl("/orders", &[Acl::new(Permission::ALL, AuthId::new("auth", ""))], None).await.expect("closed");
+    let auth = folder.path().join("auth");
+    fs::write(&auth, "digest:alice:w0nderland\n").expect("written");
+    fs::set_permissions(&auth, Permissions::from_mode(0o600)).expect("its owner's alone");
+    let config = folder.path().join("config.toml");
+    let context = format!("[context.other]\nconnect = '127.0.0.1:1'\n[context.test]\nconnect = '{first}'\n");
+    fs::write(&config, &context).expect("written");
+    let mut terminal =
+        Terminal::lockscope(&["--config", config.to_str().expect("a plain path"), "--all-contexts"], 120, 30);
+    terminal.shows_all(&["2 ensembles", "1 live"]);
+    terminal.press("/test\r\r");
+    terminal.shows_all(&["There is no lock where we may read.", "1 place cannot be read: /orders"]);
+    fs::write(&config, format!("{context}auth-file = '{}'\n", auth.display())).expect("written");
+    terminal.press(":context test\r");
+    terminal.shows_all(&["● live", "/orders ", "persistent"]);
     terminal.press("q");
     assert!(terminal.ends().success());
 }

@@ -71,7 +71,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 pub const MAX_BACKLOG: usize = 100_000;
 
 /// What to observe.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObserveOptions {
     /// The ensemble, and the identities to log in with.
     pub connection: ConnectOptions,

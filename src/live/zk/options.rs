@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::kerberos::ServerPrincipal;
 
 /// The address of an ensemble, and the identities to log in with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectOptions {
     /// `HOST:PORT[,HOST:PORT…][/chroot]`.
     pub connect: String,
@@ -31,7 +31,7 @@ pub struct KerberosLogin {
 }
 
 /// One identity to add to a session.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Auth {
     /// `digest`, or another scheme that the servers know; `sasl` authenticates by DIGEST-MD5.
     pub scheme: String,

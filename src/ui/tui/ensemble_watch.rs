@@ -102,7 +102,7 @@ impl Ensembles {
     ) -> (Option<Followed>, Box<WatchedEnsembles>) {
         let followed = match name {
             Some(name) => {
-                let known = self.watch.hand_over(name, &options.observe).await;
+                let known = self.watch.hand_over(name, options).await;
                 Some(known.unwrap_or_else(|| Followed::start(options)))
             }
             None => None,
@@ -189,11 +189,12 @@ impl EnsembleWatch {
         WatchedEnsembles::new(self.ensembles.iter().map(row))
     }
 
-    /// Hands over an ensemble, and stops to watch it. `None` when it is not watched, or when it is
-    /// watched differently from `options`.
-    async fn hand_over(&mut self, name: &str, options: &ObserveOptions) -> Option<Followed> {
+    /// Hands over an ensemble, and stops to watch it. `None` when it is not watched, or when it was
+    /// observed with other options: the config file has changed. Later it is watched with these.
+    async fn hand_over(&mut self, name: &str, options: &WatchOptions) -> Option<Followed> {
         let watched = self.ensembles.iter_mut().find(|watched| *watched.name == *name)?;
-        let is_same = watched.options.options.as_ref().is_ok_and(|known| is_same(&known.observe, options));
+        let is_same = watched.options.options.as_ref().is_ok_and(|known| known.observe == options.observe);
+        watched.options.options = Ok(options.clone());
         let followed = watched.task.take()?.end().await?;
         if is_same {
             return Some(followed);
@@ -241,14 +242,6 @@ impl WatchTask {
         // The runtime reports a panic.
         self.task.await.ok()
     }
-}
-
-/// Whether two ensembles are observed in the same way.
-fn is_same(one: &ObserveOptions, other: &ObserveOptions) -> bool {
-    let parts = |of: &ObserveOptions| {
-        (of.connection.connect.clone(), of.connection.session_timeout, of.roots.clone(), of.named.clone())
-    };
-    parts(one) == parts(other)
 }
 
 /// The latest summaries of the ensembles, for the console.

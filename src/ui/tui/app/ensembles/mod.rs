@@ -61,12 +61,13 @@ impl WatchedEnsembles {
         self.arrange();
     }
 
-    /// Says which ensemble is open. What is new there counts as seen.
+    /// Says which ensemble is open. What is new there counts as seen, and its options are good.
     pub fn opened(&mut self, name: Option<&str>) {
         self.changes = ChangeRate::default();
         self.open = name.and_then(|name| self.rows.iter().find(|row| *row.name == *name)).map(|row| row.name.clone());
         if let Some(row) = self.rows.iter_mut().find(|row| Some(&row.name) == self.open.as_ref()) {
             row.news = 0;
+            row.trouble = None;
         }
     }
 
