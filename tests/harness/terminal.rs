@@ -168,7 +168,9 @@ pub struct Appearance {
 impl Appearance {
     fn of(cell: &Cell) -> Self {
         let text = if cell.has_contents() { cell.contents().to_owned() } else { " ".to_owned() };
-        let colours = (cell.fgcolor(), cell.bgcolor());
+        // Nobody sees the foreground of a blank.
+        let foreground = if text == " " && !cell.inverse() { Color::Default } else { cell.fgcolor() };
+        let colours = (foreground, cell.bgcolor());
         Self { text, colours, is_bold: cell.bold(), is_reversed: cell.inverse() }
     }
 

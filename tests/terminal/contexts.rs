@@ -103,8 +103,14 @@ fn comparable(terminal: &Terminal) -> Vec<Appearance> {
 /// Waits until two terminals show the same in every cell. Ages keep growing meanwhile.
 fn show_the_same(one: &Terminal, other: &Terminal) {
     eventually_blocking("the same on both screens", || {
-        let same = comparable(one) == comparable(other);
-        if same { Ok(()) } else { Err(format!("\n{}\n---\n{}", one.text(), other.text())) }
+        let (here, there) = (comparable(one), comparable(other));
+        let mut pairs = here.iter().zip(&there).enumerate().filter(|(_, (one, other))| one != other);
+        match pairs.next() {
+            None => Ok(()),
+            Some((place, differs)) => {
+                Err(format!("\n{}\n---\n{}\ncell {place}: {differs:?}", one.text(), other.text()))
+            }
+        }
     });
 }
 
