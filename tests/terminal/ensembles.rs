@@ -138,7 +138,7 @@ async fn an_ensemble_is_opened_with_the_identity_that_its_context_has_by_then() 
         Terminal::lockscope(&["--config", config.to_str().expect("a plain path"), "--all-contexts"], 120, 30);
     terminal.shows_all(&["2 ensembles", "1 live"]);
     terminal.press("/test\r\r");
-    terminal.shows_all(&["There is no lock where we may read.", "1 place cannot be read: /orders"]);
+    terminal.shows_all(&["There is no lock in what can be read.", "1 place cannot be read: /orders"]);
     fs::write(&config, format!("{context}auth-file = '{}'\n", auth.display())).expect("written");
     terminal.press(":context test\r");
     terminal.shows_all(&["● live", "/orders ", "persistent"]);

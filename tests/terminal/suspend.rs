@@ -18,7 +18,7 @@ fn a_user_goes_to_the_shell_and_returns_to_the_same_screen() {
     terminal.shows("ready>");
     let program = env!("CARGO_BIN_EXE_lockscope");
     terminal.press(&format!("{program} --connect {connect} --root /suspended\r"));
-    terminal.shows_all(&["● live", "There is no lock."]);
+    terminal.shows_all(&["● live", "There is no lock in what can be read."]);
     terminal.press("?");
     terminal.shows("One row up");
     terminal.press("\x1a");

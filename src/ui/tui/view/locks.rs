@@ -81,7 +81,7 @@ impl ListView for Locks {
             return vec!["There was no lock at that time.".to_owned()];
         }
         if !view.app.world().table().unreadable().is_empty() {
-            return vec!["There is no lock where we may read.".to_owned()];
+            return vec!["There is no lock in what can be read.".to_owned()];
         }
         vec!["There is no lock.".to_owned(), "It will show here as soon as an application makes one.".to_owned()]
     }
