@@ -72,6 +72,12 @@ impl Server {
         Self::with(Settings::default())
     }
 
+    /// Starts a server with a tick of a second. Servers print expiries to the second, so only there
+    /// is the time of one certain enough to tell it from a release.
+    pub fn with_certain_expiries() -> Self {
+        Self::with(Settings::default().tick(Duration::from_secs(1)))
+    }
+
     /// Returns a server that all tests of a process share; each test stays below a node of its own
     /// (see `zk::own_root`). The server ends with the process.
     pub fn shared() -> &'static Self {

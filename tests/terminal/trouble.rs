@@ -12,7 +12,7 @@ use crate::harness::zk;
 /// Starts a server for this test alone: clients of other tests would be counted among its
 /// connections.
 fn server() -> Server {
-    Settings::default().start()
+    Server::with_certain_expiries()
 }
 
 fn console(server: &Server, columns: u16, rows: u16) -> Terminal {

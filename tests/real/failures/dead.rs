@@ -58,7 +58,7 @@ async fn a_killed_holder_is_reported_with_its_countdown_until_its_session_expire
 /// client holds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_paused_holder_that_lost_its_lock_is_reported_until_it_knows() {
-    let server = Server::start();
+    let server = Server::with_certain_expiries();
     let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let (mut holder, mut waiter, _) = kazoo_holds_and_waits(&server, SURVEYED_TIMEOUT).await;
     fixture.until_contenders(2).await;

@@ -180,7 +180,7 @@ async fn stop(recorder: Running) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_names_the_true_holder_cause_and_length_of_each_standstill() {
-    let server = Server::start();
+    let server = Server::with_certain_expiries();
     let connect = server.connect_string();
     let folder = tempfile::tempdir().expect("a folder");
     let (store, page, trace) = (folder.path().join("r.db"), folder.path().join("r.html"), folder.path().join("r.json"));
