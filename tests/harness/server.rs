@@ -72,8 +72,8 @@ impl Server {
         Self::with(Settings::default())
     }
 
-    /// Starts a server with a tick of a second. Servers print expiries to the second, so only there
-    /// is the time of one certain enough to tell it from a release.
+    /// Starts a server with a tick of a second. Sessions expire at ticks, and servers print their
+    /// expiries in whole seconds: with shorter ticks an expiry can rarely be told from a release.
     pub fn with_certain_expiries() -> Self {
         Self::with(Settings::default().tick(Duration::from_secs(1)))
     }

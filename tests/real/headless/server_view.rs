@@ -94,40 +94,32 @@ async fn a_silent_server_is_named_with_the_setting_to_change_and_nothing_is_clai
     assert_eq!((&contender["liveness"], &contender["client"]), (&"unknown".into(), &Value::Null));
 }
 
-/// Kills a holder. Returns what `watch` prints of its end.
-async fn end_of_a_killed_holder() -> Value {
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_holder_is_reported_as_expired_and_not_as_released() {
     let server = Server::with_certain_expiries();
     let at = server.connect_string();
     let mut kazoo = Foreign::kazoo(&at);
-    kazoo.connect_within("a", Duration::from_secs(6)).await;
+    // On a busy machine the servers are asked every few seconds only, and must be between the kill
+    // and the expiry.
+    kazoo.connect_within("a", Duration::from_secs(15)).await;
     kazoo.start("a", "one", "lock", "/locks/billing").await;
     kazoo.held("one").await;
     let mut watching = Running::start(lockscope(&["watch", "--connect", &at, "--format", "json"]));
-    let end = timeout(PATIENCE, async {
+    let mut lines = Vec::new();
+    let reported = timeout(PATIENCE, async {
         loop {
             let line: Value = serde_json::from_str(&watching.line().await.expect("it goes on")).expect("JSON");
             match line["event"].as_str() {
                 Some("lock-found") => drop(std::mem::replace(&mut kazoo, Foreign::kazoo(&at))),
-                Some("expired" | "released" | "left") => return line,
+                Some("expired") => return line,
+                Some("released" | "left") => panic!("{line} after {lines:?}"),
                 _ => {}
             }
+            lines.push(line);
         }
     });
-    end.await.expect("it is printed in time")
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_killed_holder_is_reported_as_expired_and_not_as_released() {
-    // On a busy machine an expiry may come too late to be told from a release, and is said to be so.
-    for _ in 0..3 {
-        let end = end_of_a_killed_holder().await;
-        assert_eq!(end["lock"], "/locks/billing");
-        if end["event"] == "expired" {
-            return;
-        }
-        assert_eq!((&end["event"], &end["may_have_expired"]), (&"released".into(), &true.into()), "{end}");
-    }
-    panic!("no expiry of three was certain");
+    let reported = reported.await.expect("it is printed in time");
+    assert_eq!(reported["lock"], "/locks/billing");
 }
 
 #[tokio::test(flavor = "multi_thread")]

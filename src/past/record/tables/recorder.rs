@@ -86,8 +86,8 @@ impl TableRecorder {
         Self { contenders: None, ..self }
     }
 
-    /// Makes spans too, for [`take_spans`](Self::take_spans). `gap` is the one that an earlier run
-    /// left, in whose tables these do not continue.
+    /// Makes spans too, for [`take_spans`](Self::take_spans). `gap` is the time since an
+    /// earlier run, whose tables this recorder does not continue.
     #[must_use]
     pub(super) fn with_spans(mut self, gap: Option<GapRecord>) -> Self {
         if let Some(contenders) = &mut self.contenders {
