@@ -1,5 +1,7 @@
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -11,6 +13,7 @@ final class Churn {
     private static final int SESSION_TIMEOUT_MS = 30_000;
 
     private final List<Thread> threads = new ArrayList<>();
+    private final Queue<Session> sessions = new ConcurrentLinkedQueue<>();
     private final AtomicInteger acquisitions = new AtomicInteger();
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
     private final CountDownLatch connecting;
@@ -54,8 +57,16 @@ final class Churn {
         return acquisitions.get() + " " + TimeUnit.NANOSECONDS.toMillis(endedNanos - beganNanos.get());
     }
 
+    /** Ends it without a word to the servers. */
+    void abort() {
+        failure.compareAndSet(null, new InterruptedException());
+        sessions.forEach(Session::abort);
+        threads.forEach(Thread::interrupt);
+    }
+
     private void run(String servers) {
         try (Session session = connect(servers)) {
+            sessions.add(session);
             connecting.await();
             beganNanos.compareAndSet(0, System.nanoTime());
             for (int round = 0; round < rounds && failure.get() == null; round++) {

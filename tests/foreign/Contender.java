@@ -43,6 +43,10 @@ final class Contender {
         thread.join(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
     }
 
+    void interrupt() {
+        thread.interrupt();
+    }
+
     private void run() {
         try {
             held.complete(recipe.acquire());

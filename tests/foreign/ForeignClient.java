@@ -1,5 +1,7 @@
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.PrintStream;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -30,28 +32,39 @@ public final class ForeignClient {
     private final Map<String, Contender> contenders = new HashMap<>();
     private final Map<String, Churn> churns = new HashMap<>();
 
-    private ForeignClient(String servers) {
+    ForeignClient(String servers) {
         this.servers = servers;
     }
 
-    public static void main(String[] arguments) throws Exception {
-        ForeignClient client = new ForeignClient(arguments[0]);
-        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+    public static void main(String[] arguments) throws IOException {
+        new ForeignClient(arguments[0]).answerAll(new BufferedReader(new InputStreamReader(System.in)), System.out);
+        Runtime.getRuntime().halt(0);
+    }
+
+    /** Answers each line of the input, until its end or until "quit". */
+    void answerAll(BufferedReader input, PrintStream output) throws IOException {
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             String answer;
             try {
-                answer = client.answer(line.trim().split(" +"));
+                answer = answer(line.trim().split(" +"));
             } catch (Exception failure) {
                 failure.printStackTrace();
                 answer = "error " + failure.toString().replace('\n', ' ');
             }
-            System.out.println(answer);
-            System.out.flush();
+            output.println(answer);
+            output.flush();
             if (answer.equals("bye")) {
                 break;
             }
         }
-        Runtime.getRuntime().halt(0);
+    }
+
+    /** Ends everything without a word to the servers, as the end of the process does. */
+    void abort() {
+        sessions.values().forEach(Session::abort);
+        churns.values().forEach(Churn::abort);
+        contenders.values().forEach(Contender::interrupt);
+        sessions.values().forEach(Session::close);
     }
 
     private String answer(String[] words) throws Exception {

@@ -3,6 +3,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.retry.ExponentialBackoffRetry;
+import org.apache.zookeeper.Disconnect;
 import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.data.Stat;
 
@@ -78,6 +79,15 @@ final class Session implements AutoCloseable {
             throw new IllegalStateException(node + " holds without a node");
         }
         return stat.getCzxid();
+    }
+
+    /** Closes the connection, and leaves the session to expire. */
+    void abort() {
+        try {
+            Disconnect.client(zookeeper());
+        } catch (Exception closed) {
+            // It has no connection any more.
+        }
     }
 
     @Override

@@ -4,12 +4,12 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::foreign::java_program;
-use super::process::{Supervised, await_end_of, class_path, java};
+use super::jvm::{java, java_program, note_start};
+use super::process::{Supervised, await_end_of};
 use super::quorum_links::QuorumLinks;
-use super::server::{JARS, ports_free_on};
+use super::server::ports_free_on;
 use super::wait::eventually_blocking;
 use super::words;
 
@@ -218,12 +218,11 @@ impl Ensemble {
         fs::write(data.join("myid"), (number + 1).to_string()).expect("the folder is writable");
         fs::write(&config, text).expect("the folder is writable");
         let mut command = java(256);
-        command.push("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned());
         command.extend(properties.iter().map(|property| format!("-D{property}")));
-        command.extend(["-cp".to_owned(), class_path(&JARS)]);
         command.push("org.apache.zookeeper.server.quorum.QuorumPeerMain".to_owned());
         command.push(config.display().to_string());
         member.process = Some(Supervised::start(&member.folder, &command));
+        note_start("member of an ensemble: a JVM", Instant::now());
     }
 
     /// Waits until a server is part of a quorum. Returns `false` if the server ended instead.

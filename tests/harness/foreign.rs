@@ -1,56 +1,52 @@
-//! Real lock libraries of other languages, each in a process of its own, driven by lines of text.
+//! Real lock libraries of other languages, driven by lines of text.
 //!
-//! `tests/foreign/ForeignClient.java` describes the commands. One process may have many sessions.
+//! `tests/foreign/ForeignClient.java` describes the commands. One client may have many sessions. The
+//! clients of Java share the JVM of the servers, unless a test needs the process.
 
-use std::fs::{self, File};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockscope_base::znode::SessionId;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::process::{class_path, java};
+use super::host::{self, Lease};
+use super::jvm::{java_program, note_start, sources};
 use super::wait::PATIENCE;
-
-const JARS: [&str; 14] = [
-    "curator-recipes",
-    "curator-framework",
-    "curator-client",
-    "zookeeper",
-    "zookeeper-jute",
-    "zookeeper-recipes-lock",
-    "guava",
-    "slf4j-api",
-    "slf4j-simple",
-    "jackson-core",
-    "jackson-databind",
-    "jackson-annotations",
-    "netty-handler",
-    "metrics-core",
-];
 
 /// The session timeout of foreign sessions whose test does not care.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A process with sessions of a foreign library. The process is killed when this is dropped, and
-/// ends with the test's process.
+/// Sessions of a foreign library. When this is dropped, and when the test's process ends, their
+/// connections close; the sessions live on until they expire.
 #[derive(Debug)]
 pub struct Foreign {
-    process: Child,
+    program: Program,
     answers: mpsc::Receiver<String>,
-    /// The process's stderr: a file without a name, which needs no removal.
-    complaints: File,
+}
+
+#[derive(Debug)]
+enum Program {
+    /// A process, and its stderr: a file without a name, which needs no removal.
+    Process(Child, File),
+    Hosted(Lease),
 }
 
 impl Foreign {
     /// Starts Curator and Java's `WriteLock`.
     pub fn java(connect: &str) -> Self {
+        let began = Instant::now();
+        let lease = Lease::open(&format!("client {connect}"));
+        note_start("client: leased", began);
+        let answers = lines_of(lease.output());
+        Self { program: Program::Hosted(lease), answers }
+    }
+
+    /// Starts Curator and Java's `WriteLock` in a process of their own, which can be frozen.
+    pub fn java_process(connect: &str) -> Self {
         Self::spawn(&java_program("ForeignClient"), connect)
     }
 
@@ -69,17 +65,10 @@ impl Foreign {
             .stderr(complaints.try_clone().expect("a file can be shared"))
             .spawn()
             .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
-        let output = BufReader::new(process.stdout.take().expect("it is piped"));
-        let (sender, answers) = mpsc::channel(64);
-        // The thread ends with the process.
-        std::thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                if sender.blocking_send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { process, answers, complaints }
+        let answers = lines_of(process.stdout.take().expect("it is piped"));
+        let program = if command[0] == "java" { "client: a JVM" } else { "client: kazoo" };
+        note_start(program, Instant::now());
+        Self { program: Program::Process(process, complaints), answers }
     }
 
     /// Opens a session under a name.
@@ -156,14 +145,17 @@ impl Foreign {
         self.answer("closed", &format!("close {client}")).await;
     }
 
-    /// Closes all sessions cleanly and ends the process.
+    /// Closes all sessions cleanly and ends the client.
     pub async fn quit(mut self) {
         self.answer("bye", "quit").await;
     }
 
-    /// Returns the process's id.
+    /// Returns the id of a client in a process of its own.
     pub fn pid(&self) -> u32 {
-        self.process.id()
+        match &self.program {
+            Program::Process(process, _) => process.id(),
+            Program::Hosted(_) => panic!("the client shares its process: start it by `Foreign::java_process`"),
+        }
     }
 
     /// Sends a command. Returns the text after the expected word of the answer.
@@ -175,7 +167,10 @@ impl Foreign {
 
     /// Sends a command and returns the answer.
     pub async fn ask(&mut self, command: &str) -> String {
-        let input = self.process.stdin.as_mut().expect("it is piped");
+        let input: &mut dyn Write = match &mut self.program {
+            Program::Process(process, _) => process.stdin.as_mut().expect("it is piped"),
+            Program::Hosted(lease) => lease.input(),
+        };
         let sent = writeln!(input, "{command}").and_then(|()| input.flush());
         assert!(sent.is_ok(), "the foreign client is gone before {command:?}\n{}", self.complaints());
         match timeout(2 * PATIENCE, self.answers.recv()).await {
@@ -186,28 +181,37 @@ impl Foreign {
     }
 
     fn complaints(&self) -> String {
+        let Program::Process(_, file) = &self.program else {
+            return host::complaints();
+        };
         let mut bytes = vec![0; 1 << 16];
         // A positioned read, because the process shares the file's cursor.
-        let length = self.complaints.read_at(&mut bytes, 0).unwrap_or_default();
+        let length = file.read_at(&mut bytes, 0).unwrap_or_default();
         String::from_utf8_lossy(&bytes[..length]).into_owned()
     }
 }
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        // Both fail only when the process is already gone.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        if let Program::Process(process, _) = &mut self.program {
+            // Both fail only when the process is already gone.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
     }
 }
 
-/// Returns the command that starts a class of `tests/foreign`.
-pub fn java_program(class: &str) -> Vec<String> {
-    let mut command = java(256);
-    command.push("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned());
-    command.extend(["-cp".to_owned(), format!("{}:{}", compiled().display(), class_path(&JARS))]);
-    command.push(class.to_owned());
-    command
+/// Reads lines on a thread, which ends with the program.
+fn lines_of(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(64);
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
 }
 
 /// Returns the command that starts a script of `tests/foreign` with a Python that has kazoo:
@@ -215,48 +219,4 @@ pub fn java_program(class: &str) -> Vec<String> {
 pub fn kazoo_program(script: &str) -> Vec<String> {
     let python = std::env::var("KAZOO_PYTHON").unwrap_or_else(|_| "/usr/bin/python3".to_owned());
     vec![python, sources().join(script).display().to_string()]
-}
-
-fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/foreign")
-}
-
-/// Returns the folder of the compiled classes. They are compiled once for each state of the
-/// sources.
-fn compiled() -> &'static Path {
-    static CLASSES: OnceLock<PathBuf> = OnceLock::new();
-    CLASSES.get_or_init(|| {
-        let mut files: Vec<PathBuf> = fs::read_dir(sources())
-            .expect("the sources are there")
-            .map(|entry| entry.expect("it can be listed").path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "java"))
-            .collect();
-        files.sort();
-        let mut hasher = DefaultHasher::new();
-        for file in &files {
-            fs::read(file).expect("the source can be read").hash(&mut hasher);
-        }
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let classes = target.join(format!("foreign-{:016x}", hasher.finish()));
-        if !classes.exists() {
-            compile(&files, target, &classes);
-        }
-        classes
-    })
-}
-
-/// Compiles into another folder and renames it, so that concurrent test processes see all classes
-/// or none.
-fn compile(files: &[PathBuf], target: &Path, classes: &Path) {
-    let aside = tempfile::Builder::new().prefix("foreign-").tempdir_in(target).expect("a folder can be made");
-    let javac = Command::new("javac")
-        .args(["-nowarn", "-cp", &class_path(&JARS), "-d"])
-        .arg(aside.path())
-        .args(files)
-        .output()
-        .expect("javac starts; `tests/run --install-only` installs what the tests need");
-    assert!(javac.status.success(), "javac failed:\n{}", String::from_utf8_lossy(&javac.stderr));
-    if let Err(error) = fs::rename(aside.path(), classes) {
-        assert!(classes.exists(), "{} cannot be made: {error}", classes.display());
-    }
 }

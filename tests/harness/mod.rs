@@ -10,6 +10,8 @@ pub mod contend;
 pub mod elections;
 pub mod ensemble;
 pub mod foreign;
+pub mod host;
+pub mod jvm;
 pub mod picture;
 pub mod process;
 pub mod prometheus;

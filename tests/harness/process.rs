@@ -1,4 +1,4 @@
-//! Programs on the JVM, and a supervisor that ends them with the test's process.
+//! A supervisor that ends programs with the test's process.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -8,28 +8,6 @@ use std::process::{Child, Command, Stdio};
 
 use super::signal;
 use super::wait::eventually_blocking;
-
-/// The folder of Debian's jars, from the packages that `tests/run` installs.
-const JARS: &str = "/usr/share/java";
-
-/// Returns a class path of Debian's jars. Panics when one is missing, with a hint how to install
-/// it.
-pub fn class_path(jars: &[&str]) -> String {
-    let paths: Vec<String> = jars.iter().map(|jar| format!("{JARS}/{jar}.jar")).collect();
-    for path in &paths {
-        assert!(Path::new(path).exists(), "{path} is missing; `tests/run --install-only` installs what the tests need");
-    }
-    paths.join(":")
-}
-
-/// Returns the command for `java`, tuned for a fast start rather than a long run.
-pub fn java(heap_mib: u32) -> Vec<String> {
-    ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
-        .into_iter()
-        .map(str::to_owned)
-        .chain([format!("-Xmx{heap_mib}m")])
-        .collect()
-}
 
 /// Starts the program after `$0` and the folder, prints its process id, and kills it when a line
 /// arrives or the input ends. At the end of the input the folder is removed too. The pipe to the

@@ -1,4 +1,7 @@
 //! A real standalone ZooKeeper server, on a free loopback port and with a folder of its own.
+//!
+//! A server with plain settings is leased from the host, a JVM that all tests share. A server with
+//! settings of a whole JVM, and one that is frozen or killed, has a process of its own.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -6,44 +9,17 @@ use std::hash::BuildHasher;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockscope_base::znode::SessionId;
 
 use super::certificates::Certificates;
-use super::process::{Supervised, await_end_of, class_path, java};
+use super::host::{self, Lease};
+use super::jvm::{java, note_start};
+use super::process::{Supervised, await_end_of};
 use super::settings::{Ports, Settings};
 use super::wait::{PATIENCE, eventually_blocking};
 use super::words::{self, Connection};
-
-/// The jars that a server needs, with its AdminServer.
-pub(super) const JARS: [&str; 25] = [
-    "zookeeper",
-    "zookeeper-jute",
-    "jetty9-server",
-    "jetty9-servlet",
-    "jetty9-http",
-    "jetty9-io",
-    "jetty9-security",
-    "jetty9-util",
-    "jetty9-util-ajax",
-    "jackson-core",
-    "jackson-databind",
-    "jackson-annotations",
-    "metrics-core",
-    "snappy-java",
-    "slf4j-api",
-    "slf4j-simple",
-    "netty-buffer",
-    "netty-codec",
-    "netty-common",
-    "netty-handler",
-    "netty-resolver",
-    "netty-transport",
-    "netty-transport-native-epoll",
-    "netty-transport-native-unix-common",
-    "servlet-api",
-];
 
 /// How often another port is tried when another process takes the chosen one.
 const ATTEMPTS: usize = 8;
@@ -59,17 +35,28 @@ const KIND: &str = "LOCKSCOPE_SERVER";
 /// A running server. When dropped, it ends and its folder is removed.
 #[derive(Debug)]
 pub struct Server {
-    process: Option<Supervised>,
+    running: Option<Running>,
     folder: PathBuf,
     settings: Settings,
     ports: Ports,
     certificates: Option<Certificates>,
 }
 
+#[derive(Debug)]
+enum Running {
+    Process(Supervised),
+    Hosted(Lease),
+}
+
 impl Server {
     /// Starts a server with the default settings. It serves when this returns.
     pub fn start() -> Self {
         Self::with(Settings::default())
+    }
+
+    /// Starts a server in a process of its own, which can be frozen and has an id.
+    pub fn in_own_process() -> Self {
+        Settings::default().own_process().start()
     }
 
     /// Starts a server with a tick of a second. Sessions expire at ticks, and servers print their
@@ -82,7 +69,7 @@ impl Server {
     /// (see `zk::own_root`). The server ends with the process.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Server> = OnceLock::new();
-        SHARED.get_or_init(|| Settings::default().heap_mib(1024).start())
+        SHARED.get_or_init(Self::start)
     }
 
     pub(super) fn with(settings: Settings) -> Self {
@@ -90,7 +77,7 @@ impl Server {
             tempfile::Builder::new().prefix("lockscope-server-").tempdir().expect("a folder can be made").keep();
         let certificates = settings.tls.map(|_| Certificates::make(&folder));
         let ports = free_ports();
-        let mut server = Self { process: None, folder, settings, ports, certificates };
+        let mut server = Self { running: None, folder, settings, ports, certificates };
         for _ in 0..ATTEMPTS {
             if server.launch() {
                 return server;
@@ -125,15 +112,22 @@ impl Server {
         &self.folder
     }
 
-    /// Returns the JVM's process id.
+    /// Returns the JVM's process id, of a server in a process of its own.
     pub fn pid(&self) -> u32 {
-        self.running().pid()
+        self.process().pid()
     }
 
-    /// Kills the server but keeps its data.
+    /// Ends the server and its connections, but keeps its data and sessions. A server in a process of
+    /// its own is killed.
     pub fn stop(&mut self) {
-        if let Some(process) = self.process.take() {
-            process.kill();
+        match self.running.take() {
+            Some(Running::Process(process)) => process.kill(),
+            Some(Running::Hosted(mut lease)) => {
+                let stopped = lease.ask("stop");
+                assert_eq!(stopped.as_deref(), Ok("stopped"));
+                self.running = Some(Running::Hosted(lease));
+            }
+            None => {}
         }
     }
 
@@ -144,14 +138,14 @@ impl Server {
     }
 
     /// Freezes the server, as a long garbage collection would: connections stay, but nothing is
-    /// answered.
+    /// answered. It needs a process of its own.
     pub fn pause(&self) {
-        self.running().freeze();
+        self.process().freeze();
     }
 
     /// Ends `pause`.
     pub fn resume(&self) {
-        self.running().thaw();
+        self.process().thaw();
     }
 
     /// Returns the answer to a four-letter word.
@@ -175,15 +169,35 @@ impl Server {
         words::figure(&answer, name).unwrap_or_else(|| panic!("no {name} in:\n{answer}"))
     }
 
-    fn running(&self) -> &Supervised {
-        self.process.as_ref().expect("the server was not stopped")
+    fn process(&self) -> &Supervised {
+        match self.running.as_ref().expect("the server was not stopped") {
+            Running::Process(process) => process,
+            Running::Hosted(_) => panic!("the server shares its process: start it by `Server::in_own_process`"),
+        }
     }
 
-    /// Starts the JVM and waits until it serves. Returns `false` if the JVM ended instead.
+    /// Starts the server and waits until it serves. Returns `false` if it ended instead.
     fn launch(&mut self) -> bool {
+        let began = Instant::now();
+        let serves = self.try_launch();
+        let what = match self.running {
+            Some(Running::Hosted(_)) => "server: leased",
+            _ => "server: a JVM",
+        };
+        note_start(what, began);
+        serves
+    }
+
+    fn try_launch(&mut self) -> bool {
         let sandbox = std::env::var(KIND).is_ok_and(|kind| kind == "sandbox") && self.settings.is_plain();
-        let command = if sandbox { self.settings.sandbox(self.port()) } else { self.real() };
-        let process = Supervised::start(&self.folder, &command);
+        let process = match self.running.take() {
+            Some(Running::Hosted(lease)) => return self.launch_hosted(lease),
+            _ if !sandbox && self.settings.is_shareable() => {
+                return self.launch_hosted(Lease::open(&format!("server {}", self.folder.display())));
+            }
+            _ if sandbox => Supervised::start(&self.folder, &self.settings.sandbox(self.port())),
+            _ => Supervised::start(&self.folder, &self.real()),
+        };
         let port = self.port();
         let ours = format!("dataDir={}/", self.folder.join("data").display());
         let is_ours = |answer: &str| if sandbox { process.runs() } else { answer.contains(&ours) };
@@ -192,21 +206,28 @@ impl Server {
             _ if !process.runs() => Ok(false),
             other => Err(other),
         });
-        self.process = Some(process);
+        self.running = Some(Running::Process(process));
         serves
+    }
+
+    /// Starts the leased server.
+    fn launch_hosted(&mut self, mut lease: Lease) -> bool {
+        let config = self.settings.zoo_cfg(&self.folder, self.ports) + "metricsProvider.className=GroupedFigures\n";
+        write(&self.folder.join("zoo.cfg"), config);
+        let started = lease.ask("start");
+        self.running = Some(Running::Hosted(lease));
+        started.as_deref() == Ok("started")
     }
 
     /// Returns the command for a real server, and writes the server's configuration.
     fn real(&self) -> Vec<String> {
         let config = self.folder.join("zoo.cfg");
-        let write = |path: &Path, text: String| fs::write(path, text).expect("the folder is writable");
         write(&config, self.settings.zoo_cfg(&self.folder, self.ports));
         if let Some(jaas) = self.settings.jaas() {
             write(&self.folder.join("jaas.conf"), jaas);
         }
         let mut command = java(self.settings.heap_mib);
         command.extend(self.settings.properties(&self.folder));
-        command.extend(["-cp".to_owned(), class_path(&JARS)]);
         command.push("org.apache.zookeeper.server.ZooKeeperServerMain".to_owned());
         command.push(config.display().to_string());
         command
@@ -219,6 +240,9 @@ impl Server {
     }
 
     fn log(&self) -> String {
+        if let Some(Running::Hosted(_)) = self.running {
+            return host::complaints();
+        }
         let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(30)..].join("\n")
@@ -227,7 +251,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(process) = self.process.take() {
+        if let Some(Running::Process(process)) = self.running.take() {
             let pid = process.pid();
             drop(process);
             if !std::thread::panicking() {
@@ -237,6 +261,10 @@ impl Drop for Server {
         // After a stop, only this removes the folder; otherwise the supervisor has removed it.
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+fn write(path: &Path, text: String) {
+    fs::write(path, text).expect("the folder is writable");
 }
 
 fn free_ports() -> Ports {

@@ -25,6 +25,9 @@ impl ClientCertificate {
     }
 }
 
+/// The keys of `zoo.cfg` that servers of one JVM can have with different values.
+const PER_SERVER: [&str; 3] = ["maxClientCnxns=", "minSessionTimeout=", "maxSessionTimeout="];
+
 /// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -35,6 +38,7 @@ pub struct Settings {
     sasl_users: Vec<(String, String)>,
     lines: Vec<String>,
     properties: Vec<String>,
+    has_own_process: bool,
 }
 
 impl Default for Settings {
@@ -47,6 +51,7 @@ impl Default for Settings {
             sasl_users: Vec::new(),
             lines: Vec::new(),
             properties: Vec::new(),
+            has_own_process: false,
         }
     }
 }
@@ -59,9 +64,15 @@ impl Settings {
         self
     }
 
-    /// Sets the JVM's heap, in MiB.
+    /// Sets the JVM's heap, in MiB. The server gets a process of its own.
     pub fn heap_mib(mut self, mib: u32) -> Self {
         self.heap_mib = mib;
+        self.own_process()
+    }
+
+    /// Gives the server a process of its own, which can be frozen and killed.
+    pub fn own_process(mut self) -> Self {
+        self.has_own_process = true;
         self
     }
 
@@ -104,6 +115,14 @@ impl Settings {
     pub(super) fn is_plain(&self) -> bool {
         let special = self.tls.is_some() || self.jute_maxbuffer.is_some();
         !special && self.sasl_users.is_empty() && self.lines.is_empty() && self.properties.is_empty()
+    }
+
+    /// Returns whether the server can share a JVM: no setting is one of the whole JVM.
+    pub(super) fn is_shareable(&self) -> bool {
+        let is_of_one_server = |line: &String| PER_SERVER.iter().any(|key| line.starts_with(key));
+        let special = self.has_own_process || self.tls.is_some() || self.jute_maxbuffer.is_some();
+        let plain = self.sasl_users.is_empty() && self.properties.is_empty();
+        !special && plain && self.lines.iter().all(is_of_one_server)
     }
 
     /// Returns the command that starts a sandbox on a port.
@@ -162,7 +181,7 @@ impl Settings {
 
     /// Returns the JVM's system properties.
     pub(super) fn properties(&self, folder: &Path) -> Vec<String> {
-        let mut properties = vec!["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned()];
+        let mut properties = Vec::new();
         if !self.sasl_users.is_empty() {
             properties.push(format!("-Djava.security.auth.login.config={}", folder.join("jaas.conf").display()));
         }

@@ -2,6 +2,11 @@
 
 #[path = "../harness/certificates.rs"]
 pub mod certificates;
+#[path = "../harness/host.rs"]
+pub mod host;
+#[path = "../harness/jvm.rs"]
+#[expect(dead_code, reason = "the console's own tests use the rest")]
+pub mod jvm;
 #[path = "../harness/process.rs"]
 pub mod process;
 #[path = "../harness/relay/mod.rs"]

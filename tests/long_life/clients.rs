@@ -9,7 +9,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::clock::nanos;
-use crate::harness::foreign::{java_program, kazoo_program};
+use crate::harness::foreign::kazoo_program;
+use crate::harness::jvm::java_program;
 use crate::harness::process::Supervised;
 use crate::holds::Holds;
 use crate::locks::{LEASES, Library};

@@ -49,7 +49,7 @@ pub fn run(runtime: &Runtime, time: Duration) -> bool {
 }
 
 async fn run_for(time: Duration) -> Result<String, String> {
-    let server = Server::start();
+    let server = Server::in_own_process();
     let connect = server.connect_string();
     let client = zk::connect(&connect).await;
     zk::make(&client, LOCKS.map(str::to_owned)).await;

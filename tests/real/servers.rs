@@ -1,6 +1,7 @@
 //! Tests of the harness: servers start, obey and stop.
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -10,39 +11,40 @@ use zookeeper_client::{Client, CreateMode, SaslOptions, TlsCa, TlsCerts, TlsIden
 use crate::harness::process::{await_end_of, process_runs};
 use crate::harness::server::Server;
 use crate::harness::settings::{ClientCertificate, Settings};
-use crate::harness::wait::{PATIENCE, eventually};
+use crate::harness::wait::{PATIENCE, eventually, eventually_blocking};
 use crate::harness::{foreign::Foreign, words, zk};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopped_server_starts_again_with_its_port_its_tree_and_its_sessions() {
-    let mut server = Server::start();
-    let client = zk::connect(&server.connect_string()).await;
-    zk::make(&client, ["/kept/here".to_owned()]).await;
-    let session = zk::session_of(&client);
-    let pid = server.pid();
+    for mut server in [Server::start(), Server::in_own_process()] {
+        let client = zk::connect(&server.connect_string()).await;
+        zk::make(&client, ["/kept/here".to_owned()]).await;
+        let session = zk::session_of(&client);
 
-    server.stop();
-    assert!(!process_runs(pid));
-    server.restart();
+        server.stop();
+        TcpStream::connect(server.connect_string()).expect_err("nobody listens");
+        server.restart();
 
-    let read = eventually("a read over the restart", async || client.get_data("/kept/here").await).await;
-    assert_eq!(read.0, b"");
-    assert_eq!(zk::session_of(&client), session);
-    assert_ne!(server.pid(), pid);
+        let read = eventually("a read over the restart", async || client.get_data("/kept/here").await).await;
+        assert_eq!(read.0, b"");
+        assert_eq!(zk::session_of(&client), session);
+    }
 }
 
 #[test]
 fn a_server_ends_with_its_value_even_when_a_test_panics() {
-    let seen = Mutex::new(None);
-    let failed = std::panic::catch_unwind(|| {
-        let server = Server::start();
-        *seen.lock().unwrap() = Some((server.pid(), server.folder().to_owned()));
-        panic!("as a failing test would");
-    });
-    assert!(failed.is_err());
-    let (pid, folder) = seen.into_inner().unwrap().expect("the server had started");
-    await_end_of(pid);
-    assert!(!folder.exists());
+    for start in [Server::start, Server::in_own_process] {
+        let seen = Mutex::new(None);
+        let failed = std::panic::catch_unwind(|| {
+            let server = start();
+            *seen.lock().unwrap() = Some((server.connect_string(), server.folder().to_owned()));
+            panic!("as a failing test would");
+        });
+        assert!(failed.is_err());
+        let (address, folder) = seen.into_inner().unwrap().expect("the server had started");
+        await_end_of_listener(&address);
+        assert!(!folder.exists());
+    }
 }
 
 #[test]
@@ -53,34 +55,77 @@ fn a_killed_test_process_leaves_no_server_and_no_foreign_client() {
         .spawn()
         .expect("the test's own program starts");
     let output = BufReader::new(test.stdout.take().expect("it is piped"));
-    let pids: Vec<u32> = output
+    let started: Vec<String> = output
         .lines()
         .map_while(Result::ok)
-        .find_map(|line| Some(line.split_once("started ")?.1.split(' ').map(|pid| pid.parse().unwrap()).collect()))
+        .find_map(|line| Some(line.split_once("started ")?.1.split(' ').map(str::to_owned).collect()))
         .expect("the other half prints what it started");
-    assert_eq!(pids.len(), 4);
+    let (pids, addresses) = started.split_at(3);
+    let pids: Vec<u32> = pids.iter().map(|pid| pid.parse().expect("a process id")).collect();
+    assert_eq!(addresses.len(), 2);
     assert!(pids.iter().all(|pid| process_runs(*pid)));
 
     test.kill().expect("it runs");
     test.wait().expect("it was killed");
     pids.into_iter().for_each(await_end_of);
+    addresses.iter().for_each(|address| await_end_of_listener(address));
+}
+
+fn await_end_of_listener(address: &str) {
+    eventually_blocking("the end of a server", || match TcpStream::connect(address) {
+        Ok(_) => Err("it listens"),
+        Err(_) => Ok(()),
+    });
 }
 
 #[test]
 #[ignore = "the other half of a_killed_test_process_leaves_no_server_and_no_foreign_client, which runs and kills it"]
 fn starts_everything_and_never_ends() {
-    let own = Server::start();
-    let at = Server::shared().connect_string();
-    let (java, kazoo) = (Foreign::java(&at), Foreign::kazoo(&at));
-    println!("started {} {} {} {}", own.pid(), Server::shared().pid(), java.pid(), kazoo.pid());
+    let (own, hosted) = (Server::in_own_process(), Server::start());
+    let at = hosted.connect_string();
+    let (java, kazoo) = (Foreign::java_process(&at), Foreign::kazoo(&at));
+    println!("started {} {} {} {at} {}", own.pid(), java.pid(), kazoo.pid(), Server::shared().connect_string());
     loop {
         std::thread::park();
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_server_answers_nothing_until_it_resumes() {
+async fn servers_of_one_process_count_their_own_watch_events_only() {
+    let (busy, quiet) = (Server::start(), Server::start());
+    let client = zk::connect(&busy.connect_string()).await;
+    zk::make(&client, ["/busy".to_owned()]).await;
+    for _ in 0..5 {
+        let (_, _, watcher) = client.get_and_watch_data("/busy").await.expect("it can be read");
+        client.set_data("/busy", b"", None).await.expect("it can be written");
+        watcher.changed().await;
+    }
+    assert_eq!(busy.figure("zk_sum_node_changed_watch_count"), 5);
+    assert_eq!(quiet.figure("zk_sum_node_changed_watch_count"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_node_of_a_dropped_java_client_stays_until_its_session_expires() {
     let server = Server::start();
+    let client = zk::connect(&server.connect_string()).await;
+    let mut java = Foreign::java(&server.connect_string());
+    let session = java.connect_within("a", Duration::from_secs(4)).await;
+    java.start("a", "first", "mutex", "/lock").await;
+    java.held("first").await;
+    drop(java);
+
+    assert_eq!(server.connection_of(session), None);
+    assert_eq!(client.list_children("/lock").await.expect("the parent stays").len(), 1);
+    eventually("the expiry", async || match client.list_children("/lock").await {
+        Ok(names) if names.is_empty() => Ok(()),
+        other => Err(other),
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_server_answers_nothing_until_it_resumes() {
+    let server = Server::in_own_process();
     let client = zk::connect(&server.connect_string()).await;
     server.pause();
     let answer = words::ask(server.port(), "srvr", Duration::from_millis(300));

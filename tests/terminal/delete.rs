@@ -301,7 +301,7 @@ async fn without_a_writable_log_nothing_is_deleted_and_the_screen_says_why() {
 
 #[test]
 fn a_confirmed_deletion_is_finished_even_if_the_user_leaves() {
-    let server = Server::start();
+    let server = Server::in_own_process();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("audit.jsonl");

@@ -137,7 +137,7 @@ async fn a_signal_ends_a_run_with_its_figures_and_without_nodes_left() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_signal_ends_a_run_even_if_the_server_hangs() {
-    let server = Server::start();
+    let server = Server::in_own_process();
     let connect = server.connect_string();
     let running = Running::start(command(&connect, &["contend", "--path", "/lock", "--endless"]));
     is_contended(&connect, "/lock").await;

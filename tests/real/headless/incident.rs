@@ -188,8 +188,8 @@ async fn a_report_names_the_true_holder_cause_and_length_of_each_standstill() {
     let client = zk::connect(&connect).await;
     let done = tokio::join!(
         killed(Foreign::kazoo(&connect), Foreign::kazoo(&connect), "lock", ("/kazoo", &store)),
-        killed(Foreign::java(&connect), Foreign::java(&connect), "mutex", ("/curator", &store)),
-        killed(Foreign::java(&connect), Foreign::java(&connect), "write-lock", ("/writelock", &store)),
+        killed(Foreign::java_process(&connect), Foreign::java(&connect), "mutex", ("/curator", &store)),
+        killed(Foreign::java_process(&connect), Foreign::java(&connect), "write-lock", ("/writelock", &store)),
         killed_program(&connect, ("/builtin", &store)),
         slow(&client, ("/own", &store)),
     );

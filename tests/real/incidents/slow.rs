@@ -23,7 +23,7 @@ const STOP: Duration = Duration::from_millis(1_300);
 /// stopped several times while it writes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lock_that_stands_while_the_servers_are_slow_says_so() {
-    let server = Server::start();
+    let server = Server::in_own_process();
     let at = server.connect_string();
     let [holder, waiter] = [zk::connect(&at).await, zk::connect(&at).await];
     zk::make(&holder, ["/dolphinscheduler/lock/masters".to_owned()]).await;

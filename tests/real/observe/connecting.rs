@@ -125,7 +125,7 @@ async fn digest_credentials_open_closed_nodes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_server_delays_an_attempt_only_briefly() {
-    let server = Server::start();
+    let server = Server::in_own_process();
     server.pause();
     let options = ConnectOptions { session_timeout: Duration::from_secs(2), ..connection(&server.connect_string()) };
     let error = tokio::time::timeout(Duration::from_secs(30), refusal(&options)).await.expect("in time");
