@@ -182,6 +182,7 @@ impl Server {
         let serves = self.try_launch();
         let what = match self.running {
             Some(Running::Hosted(_)) => "server: leased",
+            _ if self.is_sandbox() => "server: the sandbox",
             _ => "server: a JVM",
         };
         note_start(what, began);
@@ -189,7 +190,7 @@ impl Server {
     }
 
     fn try_launch(&mut self) -> bool {
-        let sandbox = std::env::var(KIND).is_ok_and(|kind| kind == "sandbox") && self.settings.is_plain();
+        let sandbox = self.is_sandbox();
         let process = match self.running.take() {
             Some(Running::Hosted(lease)) => return self.launch_hosted(lease),
             _ if !sandbox && self.settings.is_shareable() => {
@@ -208,6 +209,10 @@ impl Server {
         });
         self.running = Some(Running::Process(process));
         serves
+    }
+
+    fn is_sandbox(&self) -> bool {
+        std::env::var(KIND).is_ok_and(|kind| kind == "sandbox") && self.settings.is_plain()
     }
 
     /// Starts the leased server.

@@ -68,7 +68,9 @@ fn a_killed_test_process_leaves_no_server_and_no_foreign_client() {
     test.kill().expect("it runs");
     test.wait().expect("it was killed");
     pids.into_iter().for_each(await_end_of);
-    addresses.iter().for_each(|address| await_end_of_listener(address));
+    for address in addresses {
+        await_end_of_listener(address);
+    }
 }
 
 fn await_end_of_listener(address: &str) {

@@ -22,11 +22,11 @@ async fn latches_that_do_not_queue_again_after_an_outage_leave_nobody_in_the_lea
     let mut incident = Incident::start().await;
     let machines = incident.machines::<2>().await;
     let [mut first, mut second] = machines.each_ref().map(|machine| Foreign::java(&machine.connect_string()));
-    for (name, java) in [("first", &mut first), ("second", &mut second)] {
-        java.connect_within(name, TIMEOUT).await;
-        java.start(name, name, "latch", ELECTION).await;
-    }
+    first.connect_within("first", TIMEOUT).await;
+    first.start("first", "first", "latch", ELECTION).await;
     first.held("first").await;
+    second.connect_within("second", TIMEOUT).await;
+    second.start("second", "second", "latch", ELECTION).await;
     incident.until_listed(2).await;
     for machine in &machines {
         machine.cut_off().await;
