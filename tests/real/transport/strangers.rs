@@ -78,15 +78,15 @@ fn none_is_served(ports: &[u16]) {
 async fn sends_strangers_away(server: &Server, arguments: &[&str], ports: usize, at_work: (&str, u64)) {
     let mut program = Running::start(lockscope(arguments));
     let (figure, least) = at_work;
-    let (mut last, mut alike) = (BTreeSet::new(), 0);
+    let (mut previous, mut alike) = (BTreeSet::new(), 0);
     let (before, listening) = eventually("a program that is at work", async || {
         let (worth, sessions) = (server.figure(figure), sessions(server));
         // Read last: a port that could not reach a server is closed again.
         let listening = listening(program.id());
         let works = worth >= least && sessions.len() >= ports && listening.len() >= ports;
         // A session that prepares the run ends, and a server can pass over one whose expiry it just moves.
-        alike = if last == sessions { alike + 1 } else { 0 };
-        last.clone_from(&sessions);
+        alike = if previous == sessions { alike + 1 } else { 0 };
+        previous.clone_from(&sessions);
         if works && alike >= ALIKE { Ok((sessions, listening)) } else { Err((worth, sessions, listening)) }
     })
     .await;
