@@ -169,7 +169,8 @@ fn nothing_is_left(server: &Server, why: &str) {
 
 #[test]
 fn on_a_real_ensemble_the_tour_runs_below_its_own_node_and_removes_it() {
-    let server = Server::start();
+    // One of its scenes shows an expiry.
+    let server = Server::with_certain_expiries();
     let mut terminal = Terminal::lockscope(&["demo", "--connect", &server.connect_string()], 100, 30);
     terminal.shows_all(&["DEMO in /lockscope-demo-", "1/8"]);
     goes_through_all(&mut terminal);

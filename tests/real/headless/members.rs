@@ -8,6 +8,7 @@ use zookeeper_client::CreateMode;
 use super::program::{Ended, lockscope, run};
 use crate::harness::ensemble::Ensemble;
 use crate::harness::terminal::Terminal;
+use crate::harness::wait::eventually;
 use crate::harness::zk;
 
 /// The ticks for which a member continues without its leader: 30 s.
@@ -65,9 +66,12 @@ async fn members_that_agree_pass_and_a_node_that_one_has_alone_is_named() {
     let named = (found[0]["path"].as_str(), found[0]["member"].as_str(), found[0]["has"].as_bool());
     assert_eq!(named, (Some(expected.0), Some(&*expected.1), Some(expected.2)), "{told}");
     assert!(found[0]["czxid"].is_number(), "{told}");
-    let table = run(lockscope(&["members", "--connect", &at, "--format", "table"])).await;
     let line = format!("{} has a node that most others have not: /locks/job/lock-0000000077", expected.1);
-    assert!(table.code == Some(1) && table.out.contains(&line), "{table:?}");
+    eventually("answers of all members in time", async || {
+        let table = run(lockscope(&["members", "--connect", &at, "--format", "table"])).await;
+        if table.code == Some(1) && table.out.contains(&line) { Ok(()) } else { Err(table) }
+    })
+    .await;
 
     let mut terminal = Terminal::lockscope(&["--connect", &at], 120, 30);
     terminal.shows("● live");

@@ -103,13 +103,11 @@ async fn a_stopped_and_a_hung_member_are_named_and_delay_no_view() {
 
     // The other members are still asked as before.
     let mut last = answered_at(&view, &ensemble.address(leader));
-    let began = Instant::now();
     for _ in 0..3 {
         let next =
             until(&mut surveyor, "the next round", |view| answered_at(view, &ensemble.address(leader)) > last).await;
         last = answered_at(&next, &ensemble.address(leader));
     }
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 
     ensemble.resume(hung);
     until(&mut surveyor, "all of them again", ServerView::every_member_answered).await;
