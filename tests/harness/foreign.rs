@@ -39,7 +39,7 @@ impl Foreign {
     /// Starts Curator and Java's `WriteLock`.
     pub fn java(connect: &str) -> Self {
         let began = Instant::now();
-        let lease = Lease::open(&format!("client {connect}"));
+        let lease = Lease::open(&[], &format!("client {connect}"));
         note_start("client: leased", began);
         let answers = lines_of(lease.output());
         Self { program: Program::Hosted(lease), answers }
@@ -182,7 +182,7 @@ impl Foreign {
 
     fn complaints(&self) -> String {
         let Program::Process(_, file) = &self.program else {
-            return host::complaints();
+            return host::complaints(&[]);
         };
         let mut bytes = vec![0; 1 << 16];
         // A positioned read, because the process shares the file's cursor.

@@ -1,5 +1,5 @@
 //! The JVM that the servers and Java clients of all tests share, also those of other test
-//! processes: see `tests/foreign/Host.java`.
+//! processes: see `tests/foreign/Host.java`. Servers with other system properties share another one.
 //!
 //! The first test that needs the host starts it. What a test leases from it ends with the lease, and
 //! so with the test's process. The host ends when it has been idle for a while.
@@ -29,14 +29,15 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Leases what the line says. Starts the host if none runs.
-    pub fn open(line: &str) -> Self {
-        eventually_blocking("a host", || Self::try_open(line))
+    /// Leases what the line says from the host with these system properties. Starts it if it does not
+    /// run.
+    pub fn open(properties: &[String], line: &str) -> Self {
+        eventually_blocking("a host", || Self::try_open(properties, line))
     }
 
     /// A host that ends in this moment, since it was idle, gives no answer.
-    fn try_open(line: &str) -> Result<Self, String> {
-        let stream = connect()?;
+    fn try_open(properties: &[String], line: &str) -> Result<Self, String> {
+        let stream = connect(properties)?;
         stream.set_read_timeout(Some(2 * PATIENCE)).map_err(|error| error.to_string())?;
         let answers = BufReader::new(stream.try_clone().map_err(|error| error.to_string())?);
         let mut lease = Self { stream, answers };
@@ -79,30 +80,32 @@ impl Drop for Lease {
     }
 }
 
-/// Returns the end of what the host and everything in it complained about.
-pub fn complaints() -> String {
-    let log = fs::read(folder().join("log")).unwrap_or_default();
+/// Returns the end of what a host and everything in it complained about.
+pub fn complaints(properties: &[String]) -> String {
+    let log = fs::read(folder(properties).join("log")).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(60)..].join("\n")
 }
 
 /// Connects to the host, which is started first if none listens.
-fn connect() -> Result<UnixStream, String> {
-    let socket = folder().join("socket");
+fn connect(properties: &[String]) -> Result<UnixStream, String> {
+    let folder = folder(properties);
+    let socket = folder.join("socket");
     if let Ok(stream) = UnixStream::connect(&socket) {
         return Ok(stream);
     }
-    let lock = File::create(folder().join("lock")).map_err(|error| error.to_string())?;
+    let lock = File::create(folder.join("lock")).map_err(|error| error.to_string())?;
     // Only one process starts it.
     lock.lock().map_err(|error| error.to_string())?;
     if let Ok(stream) = UnixStream::connect(&socket) {
         return Ok(stream);
     }
     let _ = fs::remove_file(&socket);
-    let log = File::create(folder().join("log")).map_err(|error| error.to_string())?;
+    let log = File::create(folder.join("log")).map_err(|error| error.to_string())?;
     let errors = log.try_clone().map_err(|error| error.to_string())?;
     let mut command = java(HEAP_MIB);
+    command.extend(properties.iter().map(|property| format!("-D{property}")));
     command.extend(
         ["-Dzookeeper.forceSync=no", "-Dzookeeper.preAllocSize=1024", "-Dzookeeper.admin.enableServer=false"]
             .map(str::to_owned),
@@ -127,11 +130,11 @@ fn connect() -> Result<UnixStream, String> {
     UnixStream::connect(&socket).map_err(|error| error.to_string())
 }
 
-/// Returns the folder of the host for these classes, which only this user can enter. A socket's path
+/// Returns the folder of the host with these properties and classes, which only this user can enter. A socket's path
 /// must be short.
-fn folder() -> PathBuf {
+fn folder(properties: &[String]) -> PathBuf {
     let mut hasher = DefaultHasher::new();
-    compiled().hash(&mut hasher);
+    (compiled(), properties).hash(&mut hasher);
     let own = fs::metadata("/proc/self").expect("there is /proc").uid();
     let folder = std::env::temp_dir().join(format!("lockscope-host-{own}-{:016x}", hasher.finish()));
     // It may be there already.

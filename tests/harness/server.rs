@@ -194,7 +194,8 @@ impl Server {
         let process = match self.running.take() {
             Some(Running::Hosted(lease)) => return self.launch_hosted(lease),
             _ if !sandbox && self.settings.is_shareable() => {
-                return self.launch_hosted(Lease::open(&format!("server {}", self.folder.display())));
+                let line = format!("server {}", self.folder.display());
+                return self.launch_hosted(Lease::open(&self.settings.properties, &line));
             }
             _ if sandbox => Supervised::start(&self.folder, &self.settings.sandbox(self.port())),
             _ => Supervised::start(&self.folder, &self.real()),
@@ -246,7 +247,7 @@ impl Server {
 
     fn log(&self) -> String {
         if let Some(Running::Hosted(_)) = self.running {
-            return host::complaints();
+            return host::complaints(&self.settings.properties);
         }
         let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();

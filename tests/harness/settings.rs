@@ -37,7 +37,7 @@ pub struct Settings {
     jute_maxbuffer: Option<u32>,
     sasl_users: Vec<(String, String)>,
     lines: Vec<String>,
-    properties: Vec<String>,
+    pub(super) properties: Vec<String>,
     has_own_process: bool,
 }
 
@@ -100,7 +100,7 @@ impl Settings {
         self
     }
 
-    /// Adds a system property of the JVM, as `NAME=VALUE`.
+    /// Adds a system property of the JVM, as `NAME=VALUE`. Servers with the same ones share a JVM.
     pub fn property(mut self, property: &str) -> Self {
         self.properties.push(property.to_owned());
         self
@@ -117,12 +117,12 @@ impl Settings {
         !special && self.sasl_users.is_empty() && self.lines.is_empty() && self.properties.is_empty()
     }
 
-    /// Returns whether the server can share a JVM: no setting is one of the whole JVM.
+    /// Returns whether the server can share a JVM with others that have its properties: no other setting
+    /// is one of the whole JVM.
     pub(super) fn is_shareable(&self) -> bool {
         let is_of_one_server = |line: &String| PER_SERVER.iter().any(|key| line.starts_with(key));
         let special = self.has_own_process || self.tls.is_some() || self.jute_maxbuffer.is_some();
-        let plain = self.sasl_users.is_empty() && self.properties.is_empty();
-        !special && plain && self.lines.iter().all(is_of_one_server)
+        !special && self.sasl_users.is_empty() && self.lines.iter().all(is_of_one_server)
     }
 
     /// Returns the command that starts a sandbox on a port.
