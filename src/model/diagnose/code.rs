@@ -50,6 +50,8 @@ pub(super) enum FoundAfter {
     Settled,
     GhostTime,
     StuckTime,
+    /// Longer than a busy lock is usually held.
+    HoldTime,
     /// As `StuckTime`, but proven time before the first look counts.
     StuckTimeAtMost,
     EmptyTime,
@@ -306,6 +308,16 @@ codes! {
         evidence: Evidence::Servers,
         explains: Explains::Beside,
         found_after: FoundAfter::StuckTime,
+        among_returned: AmongReturned::Falls,
+    }
+    /// A lock whose first waiter has waited for long. It is not known whether it was handed on
+    /// meanwhile.
+    MayBeStuck {
+        id: "may-be-stuck",
+        title: "stuck?",
+        evidence: Evidence::Znodes,
+        explains: Explains::Symptom,
+        found_after: FoundAfter::HoldTime,
         among_returned: AmongReturned::Falls,
     }
 }

@@ -60,10 +60,10 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns whether the finding tells that a lock stands still. All such findings of a lock
+    /// Returns whether the finding tells that a lock stands still, or may do so. All such findings of a lock
     /// share one headline, whatever the cause.
     pub fn is_standstill(&self) -> bool {
-        matches!(self.code, Code::Stuck | Code::StuckLease | Code::IdleHolder)
+        matches!(self.code, Code::Stuck | Code::StuckLease | Code::IdleHolder | Code::MayBeStuck)
     }
 
     /// Returns the headline, such as `stuck 13m42s, 2 wait`, and the details behind it, if any,
@@ -82,7 +82,7 @@ impl Finding {
 
     /// Returns whether the text is a headline. Older versions recorded such findings without one.
     fn is_headline(&self, text: &str) -> bool {
-        self.is_standstill() && text.starts_with("stuck ")
+        self.is_standstill() && (text.starts_with("stuck ") || text.starts_with("may be stuck, "))
     }
 }
 
@@ -114,6 +114,8 @@ mod tests {
         let stuck = of(Code::IdleHolder, "stuck 2m00s, 1 waits: a holds: it only sends heartbeats");
         assert_eq!(stuck.headline(), ("stuck 2m00s, 1 waits".into(), Some("a holds: it only sends heartbeats")));
         assert_eq!(stuck.sentence(), stuck.summary);
+        let doubt = of(Code::MayBeStuck, "may be stuck, 1 waits: a holds");
+        assert_eq!(doubt.headline(), ("may be stuck, 1 waits".into(), Some("a holds")));
         for other in [of(Code::Ghost, "stuck: it is gone"), of(Code::Stuck, "a has held for 2m00s, and 1 waits")] {
             let whole = format!("{}: {}", other.code, other.summary);
             assert_eq!((other.headline(), other.sentence()), ((whole.as_str().into(), None), whole.as_str().into()));

@@ -88,6 +88,33 @@ impl Standstill<'_> {
         format!("stuck {}{leases}, {} {wait}{client}", length_of(self.held), count(self.waiting))
     }
 
+    /// Returns `may be stuck, 2 wait, the first for 13m42s; its client is connected`. Contains no
+    /// colon either. `first` is [`Duration::MAX`] where the wait is unknown.
+    pub(super) fn headline_in_doubt(&self, first: Option<Duration>) -> String {
+        let leases = self.leases().map(|leases| format!(", {leases}")).unwrap_or_default();
+        let wait = if self.waiting == 1 { "waits" } else { "wait" };
+        let first = match first.filter(|first| *first < Duration::MAX) {
+            Some(first) if self.waiting == 1 => format!(" for {}", duration(first)),
+            Some(first) => format!(", the first for {}", duration(first)),
+            None => String::new(),
+        };
+        let client = self.client().map(|client| format!("; {client}")).unwrap_or_default();
+        format!("may be stuck{leases}, {} {wait}{first}{client}", count(self.waiting))
+    }
+
+    /// Describes the holders, how long they hold at most, and how long no hand-over was seen.
+    pub(super) fn doubt(&self) -> String {
+        let most = self.at_most();
+        let most = if most < Duration::MAX { format!(", for at most {}", duration(most)) } else { String::new() };
+        format!("{}{most}; no hand-over was seen in {}", self.holders(), duration(self.held.at_least))
+    }
+
+    /// Returns the maximum time for which a holder has held.
+    pub(super) fn at_most(&self) -> Duration {
+        let most = longest_holders(self.lock).map(|row| bounds(self.table_at, &row).at_most);
+        most.max().unwrap_or_default()
+    }
+
     /// Describes how many leases of a semaphore are held, and whether these are all.
     fn leases(&self) -> Option<String> {
         let held = self.lock.holding();

@@ -10,6 +10,9 @@ use super::code::FoundAfter;
 /// Maximum interval between looks at a table, for callers that want findings.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Most locks that are held for longer than this are not busy.
+const MAX_BUSY_HOLD: Duration = Duration::from_secs(2);
+
 /// The thresholds of findings. Each only makes findings later or rarer, never bolder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thresholds {
@@ -87,6 +90,7 @@ impl Thresholds {
             FoundAfter::FirstLook | FoundAfter::FlappingTime => Duration::ZERO,
             FoundAfter::TwoLooks => LOOK_INTERVAL,
             FoundAfter::Lasted => self.settled_after,
+            FoundAfter::HoldTime => self.settled_after.min(MAX_BUSY_HOLD),
             FoundAfter::Settled => self.settled_after.saturating_add(LOOK_INTERVAL),
             FoundAfter::GhostTime => self.ghost_after.saturating_add(LOOK_INTERVAL),
             FoundAfter::StuckTime | FoundAfter::StuckTimeAtMost => self.stuck_after.saturating_add(LOOK_INTERVAL),

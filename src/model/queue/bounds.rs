@@ -108,6 +108,14 @@ impl LockTable {
         Some(latest.max(gone))
     }
 
+    /// Returns whether an acquisition or a release of this lock was seen since everything was last
+    /// read. A waiter that leaves is neither.
+    pub fn was_handed_on_since_read(&self, lock: &LockQueue) -> bool {
+        let mut holders = lock.rows(0..lock.holding()).map(|row| row.contender);
+        holders.any(|holder| holder.acquired_at().is_some())
+            || lock.last_handover.as_deref().is_some_and(|last| last.seen() > last.read())
+    }
+
     /// Returns the latest time, by the servers' clock, at which this holder can have acquired.
     fn holds_since_at_latest(&self, holder: &Contender) -> Option<Timestamp> {
         if holder.returned {

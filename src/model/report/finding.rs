@@ -9,7 +9,7 @@ use super::client::ClientFacts;
 use super::contender::millis;
 use super::unreadable::Unreadable;
 use super::{Ensemble, SCHEMA, rfc3339};
-use crate::diagnose::{Code, Diagnosis, Finding, NotSeen, Severity, TableAt, not_seen};
+use crate::diagnose::{Code, Diagnosis, Finding, NotSeen, Severity, not_seen};
 use crate::queue::LockTable;
 use lockscope_base::znode::Timestamp;
 
@@ -112,7 +112,7 @@ impl<'a> Check<'a> {
         looked: Duration,
     ) -> Self {
         let is_bad = |finding: &Finding| finding.severity >= fail_on;
-        let needs = not_seen(TableAt::new(table, at), diagnosis.thresholds(), looked);
+        let needs = not_seen(diagnosis.thresholds(), looked);
         Self {
             schema: SCHEMA,
             checked_at: rfc3339(at),

@@ -47,8 +47,8 @@ pub(super) struct CheckOptions {
     /// Print one line for Nagios, and exit with 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN)
     #[arg(long, conflicts_with = "format")]
     pub nagios: bool,
-    /// Look for this long, as in 6s or 1m
-    #[arg(long = "for", value_name = "DURATION", default_value = "6s", conflicts_with = "store", value_parser = duration::parse)]
+    /// Look for this long, as in 3s or 1m
+    #[arg(long = "for", value_name = "DURATION", default_value = "3s", conflicts_with = "store", value_parser = duration::parse)]
     pub look_for: Duration,
     #[command(flatten)]
     pub past: MomentOptions,

@@ -78,10 +78,7 @@ async fn three_seconds_suffice_to_find_troubles_that_existed_before() {
     ] {
         assert!(codes(&reported, lock).contains(&code), "no {code} at {lock}: {reported}");
     }
-    assert_eq!(codes(&reported, "/handed-on"), [""; 0], "{reported}");
-    let not_seen = reported["not_seen"].as_array().expect("a list");
-    assert!(not_seen.contains(&"stuck".into()), "whether /handed-on is stuck is not known: {reported}");
-    assert_eq!(reported["not_seen_needs_ms"]["stuck"], 9_000, "{reported}");
+    assert_eq!(codes(&reported, "/handed-on"), ["may-be-stuck"], "{reported}");
 
     let shot = run(lockscope(&["snapshot", "--connect", &at, "--stuck-after", "8s"])).await.json();
     let lock = shot["locks"].as_array().expect("a list").iter().find(|lock| lock["path"] == "/stuck").expect("a lock");

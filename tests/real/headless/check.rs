@@ -1,5 +1,7 @@
 //! `lockscope check`: for monitoring.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use zookeeper_client::CreateMode;
 
@@ -103,7 +105,7 @@ async fn a_look_longer_than_the_given_time_is_reported_as_incomplete() {
         reported["not_seen"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     assert!(not_seen.contains(&"deadlock") && not_seen.contains(&"idle-holder"), "{reported}");
     assert!(!not_seen.contains(&"persistent-contender"), "{reported}");
-    assert!(!not_seen.contains(&"stuck"), "there is no lock that may be: {reported}");
+    assert!(!not_seen.contains(&"stuck"), "a lock that may be has a finding: {reported}");
     assert_eq!(reported["not_seen_needs_ms"]["ghost"], 11_000, "{reported}");
     let table = run(lockscope(&["check", "--connect", &at, "--for", "4s", "--format", "table"])).await.done();
     assert!(
@@ -113,6 +115,86 @@ async fn a_look_longer_than_the_given_time_is_reported_as_incomplete() {
         "{table}"
     );
     assert!(!table.contains("deadlock"), "{table}");
+}
+
+/// Returns what `check` says of locks whose waiters wait for longer than five seconds.
+async fn of_long_waits(at: &str) -> (Value, String) {
+    // Long enough for the waiters, and for a hold that began before to be in doubt.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let common = ["check", "--connect", at, "--stuck-after", "5s"];
+    let ended = run(lockscope(&common)).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    (json(&ended), status_line(&run(lockscope(&[&common[..], &["--nagios"]].concat())).await, 1))
+}
+
+/// The tree does not tell when the lock was handed on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standstill_after_one_hand_over_is_a_warning() {
+    let server = Server::start();
+    let at = server.connect_string();
+    let (mut kazoo, client) = (Foreign::kazoo(&at), zk::connect(&at).await);
+    for (number, contender) in (1..).zip(["a", "b", "c"]) {
+        kazoo.connect(contender).await;
+        kazoo.start(contender, contender, "lock", "/app/lock").await;
+        queued(&client, "/app/lock", number).await;
+    }
+    kazoo.release("a").await;
+    kazoo.held("b").await;
+    let (reported, line) = of_long_waits(&at).await;
+    let found = &reported["findings"];
+    assert_eq!((&found[0]["code"], &found[1]), (&"may-be-stuck".into(), &Value::Null), "{reported}");
+    let summary = found[0]["summary"].as_str().expect("a sentence");
+    assert!(
+        summary.starts_with("may be stuck, 1 waits for ") && summary.contains("; no hand-over was seen in "),
+        "{summary}"
+    );
+    assert!(line.starts_with("LOCKSCOPE WARNING - /app/lock may-be-stuck: "), "{line}");
+
+    kazoo.release("b").await;
+    let moved = run(lockscope(&["check", "--connect", &at, "--stuck-after", "5s"])).await;
+    assert_eq!((moved.code, &json(&moved)["findings"]), (Some(0), &Value::Array(Vec::new())), "{moved:?}");
+    kazoo.quit().await;
+}
+
+/// Each try deletes a node, so the tree never tells how long the lock was held.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standstill_beside_a_client_that_tries_again_and_again_is_a_warning() {
+    let server = Server::start();
+    let at = server.connect_string();
+    let mut kazoo = Foreign::kazoo(&at);
+    for client in ["holder", "waiter", "trier"] {
+        kazoo.connect(client).await;
+    }
+    kazoo.start("holder", "holder", "lock", "/app/lock").await;
+    kazoo.held("holder").await;
+    kazoo.start("waiter", "waiter", "lock", "/app/lock").await;
+    let client = zk::connect(&at).await;
+    queued(&client, "/app/lock", 2).await;
+    let checked = of_long_waits(&at);
+    let mut checked = std::pin::pin!(checked);
+    let mut tries = 0;
+    let (reported, line) = loop {
+        tries += 1;
+        let attempt = format!("try-{tries}");
+        kazoo.start("trier", &attempt, "lock", "/app/lock").await;
+        tokio::select! {
+            checked = &mut checked => break checked,
+            () = tokio::time::sleep(Duration::from_millis(700)) => kazoo.abandon(&attempt).await,
+        }
+    };
+    assert!(tries > 8, "{tries}");
+    assert_eq!(reported["findings"][0]["code"], "may-be-stuck", "{reported}");
+    assert!(line.starts_with("LOCKSCOPE WARNING - /app/lock may-be-stuck: may be stuck, "), "{line}");
+    kazoo.quit().await;
+}
+
+/// Waits until a lock has this many contenders.
+async fn queued(client: &zookeeper_client::Client, lock: &str, contenders: usize) {
+    eventually("all contenders", async || {
+        let children = client.list_children(lock).await.unwrap_or_default();
+        if children.len() == contenders { Ok(()) } else { Err(children) }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,21 +1,28 @@
-//! A lock or a semaphore's lease without a hand-over for long, though others wait.
+//! A lock or a semaphore's lease without a hand-over for long, though others wait, and one of which
+//! that may be true.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, LockContext, of_contender};
-use crate::diagnose::standstill::{Standstill, longest_holders};
+use crate::diagnose::standstill::Standstill;
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, Severity};
-use crate::queue::{ContenderRow, ElectionKind, is_likely_election, is_registry};
+use crate::queue::{ElectionKind, is_likely_election, is_registry};
 use lockscope_base::recipe::LockKind;
 
 const REMEDY: &str =
     "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
 
+const REMEDY_IN_DOUBT: &str = "look for longer, or at a recording of this time (--store), which tells when the lock was last handed on; then look at the holder's process";
+
 /// Reports one finding per lock, about the contender that has held longest. Proven time before the
 /// first look counts.
+///
+/// A waiter's age is known from the first look, a hand-over before that look often is not. If the
+/// first waiter has waited for long, and nothing tells whether the lock was handed on meanwhile, that
+/// is a finding of its own, until a hand-over is seen or the hold is proven to be long.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Stuck;
 
@@ -25,9 +32,9 @@ impl Check for Stuck {
         if !waits_for_long(context) {
             return;
         }
-        let standstill = context.table_at.standstill(context.lock);
-        if let Some(standstill) = standstill.filter(|standstill| standstill.held.at_least >= stuck_after) {
-            let contender = standstill.longest.contender;
+        let Some(standstill) = context.table_at.standstill(context.lock) else { return };
+        let contender = standstill.longest.contender;
+        if standstill.held.at_least >= stuck_after {
             // A hold that was seen to begin needs a second look, by which the cause may be known. A
             // leader holds by design, so its time before the first look does not count.
             let (found_holding, elected) = (contender.acquired_at().is_none(), is_likely_election(context.lock));
@@ -35,6 +42,10 @@ impl Check for Stuck {
             let suspicion = Suspicion::new(describe(context, &standstill), context.now(), lasts);
             let suspicion = Suspicion { proved: found_holding && !elected, ..suspicion };
             found.push(suspicion.of_state(contender.czxid.0));
+        } else if may_be_stuck(context, &standstill) {
+            let looked = context.thresholds.least_time_to_find(Code::MayBeStuck);
+            let suspicion = Suspicion::new(describe_doubt(context, &standstill), context.now(), looked);
+            found.push(suspicion.proved_by(standstill.held.at_least).of_state(contender.czxid.0));
         }
     }
 }
@@ -48,15 +59,14 @@ fn waits_for_long(context: &LockContext<'_>) -> bool {
         && context.first_waits().is_some_and(|waits| waits >= context.thresholds.stuck_after)
 }
 
-/// Returns whether the evidence allows both that a lock is stuck and that it is not. The table was
-/// then not watched for long enough.
-pub(in crate::diagnose) fn is_undecided(context: &LockContext<'_>) -> bool {
-    let bounds = |row: ContenderRow<'_>| context.table_at.table().hold_bounds(row.contender, context.now());
-    let stuck_after = context.thresholds.stuck_after;
-    waits_for_long(context)
-        && !is_likely_election(context.lock)
-        && longest_holders(context.lock).filter_map(bounds).any(|held| held.at_most >= stuck_after)
-        && !longest_holders(context.lock).filter_map(bounds).any(|held| held.at_least >= stuck_after)
+/// Returns whether the evidence allows both that a lock is stuck and that it is not.
+///
+/// A lock that was seen to be handed on moves, and one that is held for less than the threshold, at
+/// most, has moved.
+fn may_be_stuck(context: &LockContext<'_>, standstill: &Standstill<'_>) -> bool {
+    !is_likely_election(context.lock)
+        && standstill.at_most() >= context.thresholds.stuck_after
+        && !context.table_at.table().was_handed_on_since_read(context.lock)
 }
 
 fn describe(context: &LockContext<'_>, standstill: &Standstill<'_>) -> Finding {
@@ -68,10 +78,22 @@ fn describe(context: &LockContext<'_>, standstill: &Standstill<'_>) -> Finding {
     of_contender(code, severity, context, standstill.longest.contender).because(summary, REMEDY)
 }
 
+fn describe_doubt(context: &LockContext<'_>, standstill: &Standstill<'_>) -> Finding {
+    let summary = format!(
+        "{}: {}{}",
+        standstill.headline_in_doubt(context.first_waits()),
+        standstill.doubt(),
+        context.table_at.slow_servers()
+    );
+    of_contender(Code::MayBeStuck, Severity::Warning, context, standstill.longest.contender)
+        .because(summary, REMEDY_IN_DOUBT)
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path, queue, uuid, work};
+    use lockscope_base::znode::ZnodePath;
 
     pub fn examples() -> Vec<Example> {
         let found = |world: DiagnosisFixture| (Code::Stuck, at_the_first_look(world));
@@ -79,7 +101,46 @@ pub(super) mod tests {
         let of_leases = leases.map(|(held, maximum)| (Code::StuckLease, stuck_leases(held, maximum)));
         let of_locks =
             vec![(Code::Stuck, stuck(1)), (Code::Stuck, stuck(2)), found(stuck(2)), (Code::Stuck, readers())];
-        of_locks.into_iter().chain(of_leases).collect()
+        let in_doubt =
+            [handed_on_before(1), handed_on_before(2), leases_in_doubt()].map(|world| (Code::MayBeStuck, world));
+        of_locks.into_iter().chain(of_leases).chain(in_doubt).collect()
+    }
+
+    /// Starts a console on a queue of `waiters` that was handed on a quarter of an hour after its
+    /// creation, ten seconds before the start. Nothing shows that time.
+    fn handed_on_before(waiters: i64) -> DiagnosisFixture {
+        let mut world = queue(&(1..=waiters + 2).collect::<Vec<_>>());
+        hand_on_before(&mut world);
+        work(&mut world, 3);
+        world
+    }
+
+    fn hand_on_before(world: &mut DiagnosisFixture) {
+        let head = head(world, "/l");
+        world.now = world.now.plus(Duration::from_secs(890));
+        world.delete(&head);
+        world.now = world.now.plus(Duration::from_secs(10));
+        world.begin_anew();
+    }
+
+    /// Returns the node of the first holder of a lock.
+    fn head(world: &DiagnosisFixture, at: &str) -> ZnodePath {
+        world.lock(at).path_of(world.lock(at).first_holder().expect("the lock has a holder"))
+    }
+
+    /// Starts a console on a semaphore of one lease. Its queue was left, so that nothing shows when
+    /// the lease was acquired.
+    fn leases_in_doubt() -> DiagnosisFixture {
+        let mut world = stuck_leases(1, Some("1"));
+        leave_the_queue(&mut world);
+        world.begin_anew();
+        work(&mut world, 3);
+        world
+    }
+
+    fn leave_the_queue(world: &mut DiagnosisFixture) {
+        let left = world.create(&format!("/s-__lock__/{:032x}__lock__", 8), 8);
+        world.delete(&left);
     }
 
     /// Returns a queue in which three readers hold, and a writer waits.
@@ -171,19 +232,79 @@ pub(super) mod tests {
     #[test]
     fn a_lock_with_an_undated_hand_over_is_stuck_only_after_it_was_watched_long_enough() {
         let mut world = queue(&[1, 2, 3]);
-        let head = world.lock("/l").path_of(world.lock("/l").first_holder().expect("the lock has a holder"));
-        world.now = world.now.plus(Duration::from_secs(890));
-        world.delete(&head);
-        world.now = world.now.plus(Duration::from_secs(10));
-        world.begin_anew();
-        let undecided = |world: &DiagnosisFixture| {
-            let table_at = crate::diagnose::TableAt::new(&world.table, world.now);
-            is_undecided(&LockContext::new(table_at, world.diagnosis.thresholds(), world.lock("/l")))
-        };
-        work(&mut world, 59);
-        assert!(undecided(&world) && world.found(Code::Stuck).is_none());
+        hand_on_before(&mut world);
         work(&mut world, 1);
-        assert!(!undecided(&world) && world.found(Code::Stuck).is_some());
+        assert_eq!(world.codes(Severity::Info), [], "a busy lock is handed on in so short a time");
+        work(&mut world, 1);
+        assert_eq!(world.codes(Severity::Info), [Code::MayBeStuck]);
+        assert_eq!(world.severity(Code::MayBeStuck), Some(Severity::Warning));
+        work(&mut world, 57);
+        assert_eq!(world.codes(Severity::Info), [Code::MayBeStuck]);
+        work(&mut world, 1);
+        assert_eq!(world.codes(Severity::Info), [Code::Stuck], "the doubt is gone");
+    }
+
+    #[test]
+    fn a_lock_is_in_doubt_until_a_hand_over_is_seen() {
+        let mut world = handed_on_before(2);
+        let found = world.found(Code::MayBeStuck).expect("the finding stands");
+        assert!(found.summary.starts_with("may be stuck, 2 wait, the first for 15m"), "{}", found.summary);
+        let head = head(&world, "/l");
+        world.delete(&head);
+        for _ in 0..59 {
+            work(&mut world, 1);
+            assert_eq!(world.codes(Severity::Info), []);
+        }
+    }
+
+    #[test]
+    fn a_queue_that_moves_is_never_in_doubt() {
+        let mut world = queue(&(1..=200).collect::<Vec<_>>());
+        hand_on_before(&mut world);
+        for _ in 0..100 {
+            work(&mut world, 1);
+            assert_eq!(world.codes(Severity::Info), []);
+            let head = head(&world, "/l");
+            world.delete(&head);
+        }
+    }
+
+    #[test]
+    fn a_client_that_tries_for_a_time_is_no_hand_over() {
+        let mut world = queue(&[1, 2]);
+        world.now = world.now.plus(Duration::from_secs(300));
+        let tried = world.create(&curator("/l", 9), 9);
+        world.delete(&tried);
+        world.begin_anew();
+        let mut tried = None;
+        for second in 0..60 {
+            if second % 2 == 0 {
+                let next = world.create(&curator("/l", 9), 9);
+                if let Some(before) = tried.replace(next) {
+                    world.delete(&before);
+                }
+            }
+            work(&mut world, 1);
+            assert_eq!(world.severity(Code::MayBeStuck).is_some(), (1..59).contains(&second), "{second}");
+        }
+        assert_eq!(world.severity(Code::Stuck), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn a_semaphore_that_hands_on_another_lease_is_not_in_doubt() {
+        let mut world = stuck_leases(2, Some("2"));
+        let last = world.lock("/s").row(1).expect("two hold").contender;
+        let last = world.lock("/s").path_of(last);
+        world.delete(&last);
+        leave_the_queue(&mut world);
+        world.begin_anew();
+        let mut doubted = world.clone();
+        work(&mut doubted, 10);
+        assert_eq!(doubted.codes(Severity::Info), [Code::MayBeStuck]);
+        world.client(7);
+        world.create_at(&format!("/s/{:032x}", 7), 7);
+        work(&mut world, 10);
+        assert_eq!(world.codes(Severity::Info), []);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A finding in a few columns. It is never cut: half a name would tell the reader nothing.
 
+use std::time::Duration;
+
 use super::View;
 use super::who::countdown_of;
 use lockscope_model::diagnose::{Code, Finding, Standstill};
@@ -25,6 +27,7 @@ pub fn in_a_word(view: View<'_>, lock: &LockQueue, finding: &Finding, columns: u
     let sign = view.theme.signs.severity(finding.severity);
     let texts = match finding.code {
         Code::ExpiringHolder | Code::SilentHolder => countdown(view, lock, columns.saturating_sub(width(sign) + 1)),
+        Code::MayBeStuck => doubt(view, lock),
         _ if finding.is_standstill() => standstill(view, lock),
         _ => Vec::new(),
     };
@@ -46,4 +49,12 @@ fn standstill(view: View<'_>, lock: &LockQueue) -> Vec<String> {
     let held = format!("stuck {}", bounded(held.at_least, held.at_most, view.theme.signs.charset));
     let wait = if waiting == 1 { "waits" } else { "wait" };
     vec![format!("{held}, {} {wait}", count(waiting)), held, "stuck".to_owned()]
+}
+
+/// Returns `stuck? ≤13m42s, 2 wait` and shorter forms of it.
+fn doubt(view: View<'_>, lock: &LockQueue) -> Vec<String> {
+    let Some(standstill) = view.app.world().table_at(view.app.now()).standstill(lock) else { return Vec::new() };
+    let held = format!("stuck? {}", bounded(Duration::ZERO, standstill.held.at_most, view.theme.signs.charset));
+    let wait = if standstill.waiting == 1 { "waits" } else { "wait" };
+    vec![format!("{held}, {} {wait}", count(standstill.waiting)), held, "stuck?".to_owned()]
 }
