@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use lockscope::cli::{self, Arguments, MayPass, Verdict};
+use lockscope::cli::{self, Arguments, ExitAnswer, MayPass};
 use tikv_jemallocator::Jemalloc;
 
 /// The system's allocator has a pool for each thread, and memory that is free in one pool is of no
@@ -30,12 +30,12 @@ fn main() -> ExitCode {
         Err(error) => return fail(&cli::usage_sentence(&error), FAILED),
     };
     match run(arguments) {
-        Ok(verdict) => ExitCode::from(verdict.code()),
+        Ok(answer) => ExitCode::from(answer.code()),
         Err(error) => fail(&format!("{error:#}"), if error.is::<MayPass>() { MayPass::CODE } else { FAILED }),
     }
 }
 
-fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+fn run(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

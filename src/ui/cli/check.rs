@@ -14,6 +14,7 @@ use super::choice::{self, Choice};
 use tokio::time::{Instant, timeout_at};
 
 use super::duration;
+use super::exit_answer::ExitAnswer;
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::output::{print, reader_left, write_json_of};
@@ -22,7 +23,6 @@ use super::resolved::ResolvedOptions;
 use super::several::{self, Chosen, Failures, InContext};
 use super::stores::{NamedStore, Stores, Unread};
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
-use super::verdict::Verdict;
 use lockscope_base::time::now;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, Severity};
@@ -83,7 +83,7 @@ pub(super) async fn run_chosen(
     chosen: anyhow::Result<Chosen>,
     options: &CheckOptions,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     match (chosen, options.nagios) {
         (Ok(Chosen::Several(several, _)), true) => Ok(run_each_for_nagios(several, options, out).await),
         (Ok(Chosen::Several(several, format)), false) => run_each(several, options, format, out).await,
@@ -99,7 +99,7 @@ pub(super) async fn run_past(
     settings: anyhow::Result<ResolvedOptions>,
     options: &CheckOptions,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let found = settings.and_then(|settings| Ok((settings, Stores::find(&options.past.store)?)));
     match (found, options.nagios) {
         (Ok((settings, Stores::Several(several))), is_plugin) => {
@@ -112,7 +112,7 @@ pub(super) async fn run_past(
 
 /// Prints the findings, and for people also what could not be read. When a root cannot be read, the
 /// findings below the other roots are printed and the command fails.
-async fn run(settings: &ResolvedOptions, options: &CheckOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
+async fn run(settings: &ResolvedOptions, options: &CheckOptions, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     let looked = read_state(settings, options).await?;
     print_check(settings, options, &looked, out)
 }
@@ -124,9 +124,9 @@ async fn run_each(
     options: &CheckOptions,
     format: Format,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let mut failures = Failures::of(contexts.len());
-    let mut verdict = Verdict::Yes;
+    let mut answer = ExitAnswer::Yes;
     let look = |settings: ResolvedOptions| async move {
         let looked = look_live(&settings, options.look_for).await?;
         Ok((settings, looked))
@@ -135,14 +135,14 @@ async fn run_each(
     while let Some((name, looked)) = looked.next().await {
         let checked = looked.and_then(|(settings, looked)| print_check(&settings, options, &looked, out));
         match checked {
-            Ok(Verdict::No) => verdict = Verdict::No,
+            Ok(ExitAnswer::No) => answer = ExitAnswer::No,
             Ok(_) => {}
             Err(error) if reader_left(&error) => return Err(error),
             Err(error) => failures.add(&name, &error, format, out)?,
         }
     }
     failures.end()?;
-    Ok(verdict)
+    Ok(answer)
 }
 
 fn print_check(
@@ -150,7 +150,7 @@ fn print_check(
     options: &CheckOptions,
     looked: &Looked,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let is_past = !options.past.store.is_empty();
     let Looked { ensemble, table, diagnosis, at, duration } = looked;
     let check = Check::new(ensemble, table, diagnosis, *at, options.fail_on, *duration);
@@ -164,7 +164,7 @@ fn print_check(
     if !is_past {
         every_root_is_readable(table, &settings.roots)?;
     }
-    Ok(if check.passed() { Verdict::Yes } else { Verdict::No })
+    Ok(if check.passed() { ExitAnswer::Yes } else { ExitAnswer::No })
 }
 
 /// Prints one line for Nagios. Problems that prevent a judgement are in that line too, and never
@@ -173,7 +173,7 @@ async fn run_for_nagios(
     settings: anyhow::Result<ResolvedOptions>,
     options: &CheckOptions,
     out: &mut impl Write,
-) -> Verdict {
+) -> ExitAnswer {
     let line = match settings {
         Ok(settings) => status(&settings, options).await,
         Err(error) => Err(error),
@@ -181,11 +181,11 @@ async fn run_for_nagios(
     let line = line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")));
     let printed = print(out, |out| writeln!(out, "{line}"));
     // A line that could not be printed counts as unknown.
-    Verdict::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown })
+    ExitAnswer::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown })
 }
 
 /// Prints one line for Nagios about all contexts, as [`run_for_nagios`] does.
-async fn run_each_for_nagios(contexts: Vec<InContext>, options: &CheckOptions, out: &mut impl Write) -> Verdict {
+async fn run_each_for_nagios(contexts: Vec<InContext>, options: &CheckOptions, out: &mut impl Write) -> ExitAnswer {
     let look = |settings: ResolvedOptions| async move { status(&settings, options).await };
     let lines = several::results(contexts, look).map(|(name, line)| {
         let line = line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")));
@@ -193,7 +193,7 @@ async fn run_each_for_nagios(contexts: Vec<InContext>, options: &CheckOptions, o
     });
     let line = StatusLine::of_all(&lines.collect::<Vec<_>>().await);
     let printed = print(out, |out| writeln!(out, "{line}"));
-    Verdict::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown })
+    ExitAnswer::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown })
 }
 
 /// Returns whether these words ask for a line for Nagios, even if they are no valid command line.
@@ -202,10 +202,10 @@ pub(super) fn is_plugin(words: &[OsString]) -> bool {
 }
 
 /// Prints that the state of the locks is unknown, and the reason.
-pub(super) fn unknown_service(why: &str, out: &mut impl Write) -> Verdict {
+pub(super) fn unknown_service(why: &str, out: &mut impl Write) -> ExitAnswer {
     // The exit code remains valid without a reader.
     let _ = writeln!(out, "{}", StatusLine::unknown(why));
-    Verdict::Monitored(ServiceStatus::Unknown)
+    ExitAnswer::Monitored(ServiceStatus::Unknown)
 }
 
 /// Checks several recordings, as [`run_each`] does ensembles.
@@ -215,8 +215,8 @@ fn run_each_past(
     stores: &[NamedStore],
     is_plugin: bool,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
-    let (mut verdict, mut unread, mut lines) = (Verdict::Yes, Unread::default(), Vec::new());
+) -> anyhow::Result<ExitAnswer> {
+    let (mut answer, mut unread, mut lines) = (ExitAnswer::Yes, Unread::default(), Vec::new());
     for store in stores {
         let looked = read_past_state(settings, &store.path, options.past.at);
         if is_plugin {
@@ -226,7 +226,7 @@ fn run_each_past(
             continue;
         }
         match looked.and_then(|looked| print_check(&store.settings(settings), options, &looked, out)) {
-            Ok(Verdict::No) => verdict = Verdict::No,
+            Ok(ExitAnswer::No) => answer = ExitAnswer::No,
             Ok(_) => {}
             Err(error) if reader_left(&error) => return Err(error),
             Err(error) => unread.add(store, &error),
@@ -235,10 +235,10 @@ fn run_each_past(
     if is_plugin {
         let line = StatusLine::of_all(&lines);
         let printed = print(out, |out| writeln!(out, "{line}"));
-        return Ok(Verdict::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown }));
+        return Ok(ExitAnswer::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown }));
     }
     unread.end(stores.len())?;
-    Ok(verdict)
+    Ok(answer)
 }
 
 async fn status(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<StatusLine> {
@@ -311,8 +311,8 @@ mod tests {
             read: ReadOptions::default(),
         };
         let mut out = Vec::new();
-        let verdict = run_for_nagios(Err(anyhow::anyhow!("no such\ncontext | x")), &options, &mut out).await;
-        assert_eq!(verdict, Verdict::Monitored(ServiceStatus::Unknown));
+        let answer = run_for_nagios(Err(anyhow::anyhow!("no such\ncontext | x")), &options, &mut out).await;
+        assert_eq!(answer, ExitAnswer::Monitored(ServiceStatus::Unknown));
         assert_eq!(String::from_utf8_lossy(&out), "LOCKSCOPE UNKNOWN - no such\\ncontext \\u{7c} x\n");
     }
 }

@@ -5,10 +5,10 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::config::Config;
+use super::exit_answer::ExitAnswer;
 use super::options::Format;
 use super::output::{print, write_json};
 use super::resolved::DEFAULT_CONNECT;
-use super::verdict::Verdict;
 use lockscope_base::znode::escaped;
 use lockscope_model::report::Ensemble;
 
@@ -21,7 +21,7 @@ struct ContextFacts<'a> {
 }
 
 /// Prints the contexts in the order of their names.
-pub(super) fn run(config: &Config, format: Format, out: &mut impl Write) -> anyhow::Result<Verdict> {
+pub(super) fn run(config: &Config, format: Format, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     let contexts: Vec<ContextFacts<'_>> = config
         .contexts
         .iter()
@@ -41,7 +41,7 @@ pub(super) fn run(config: &Config, format: Format, out: &mut impl Write) -> anyh
         }
         Format::Table => write_table(out, &contexts),
     })?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 fn write_table(out: &mut impl Write, contexts: &[ContextFacts<'_>]) -> std::io::Result<()> {

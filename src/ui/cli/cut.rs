@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::exit_answer::ExitAnswer;
 use super::options::SharedOptions;
 use super::output::note;
 use super::past;
 use super::recorded::RecordingOptions;
 use super::resolved::ResolvedOptions;
-use super::verdict::Verdict;
 use lockscope_past::record::{CutOptions, DamagedSegment, Past, cut};
 
 /// The options of `lockscope cut`.
@@ -38,7 +38,7 @@ impl CutCommand {
 
 /// Writes the file; after a failure or a signal, no file exists. Damaged segments are named and
 /// left out.
-pub(super) async fn run(settings: &ResolvedOptions, command: &CutCommand) -> anyhow::Result<Verdict> {
+pub(super) async fn run(settings: &ResolvedOptions, command: &CutCommand) -> anyhow::Result<ExitAnswer> {
     let RecordingOptions { store, times } = &command.recording;
     let time = past::span(&mut Past::open(store)?, times.from, times.to, store, settings.utc)?;
     let options = CutOptions { time, with_data: !command.no_data };
@@ -60,5 +60,5 @@ pub(super) async fn run(settings: &ResolvedOptions, command: &CutCommand) -> any
     for DamagedSegment { segment, damage } in done? {
         note(&past::left_out(store, &segment, damage, settings.utc));
     }
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }

@@ -10,10 +10,10 @@ use futures::FutureExt;
 use tokio::net::TcpListener;
 
 use super::duration;
+use super::exit_answer::ExitAnswer;
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::past_options::PastOptions;
 use super::resolved::{ResolvedOptions, SESSION_TIMEOUT};
-use super::verdict::Verdict;
 use crate::tui::app::{Settings, Tour};
 use crate::tui::{self, TuiError, TuiOptions};
 use lockscope_base::znode::ZnodePath;
@@ -61,7 +61,7 @@ impl DemoOptions {
 }
 
 /// Runs the tour on a sandbox in this process, which ends with the tour.
-pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<Verdict> {
+pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<ExitAnswer> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(SandboxError::from)?;
     let sandbox = Sandbox::start(listener, sandbox::SandboxConfig::default())?;
     let connection = ConnectOptions {
@@ -83,11 +83,11 @@ pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyho
     // The file is missing when nothing was deleted.
     let _ = std::fs::remove_file(audit_log);
     shown?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Runs the tour on an ensemble, below a node of its own, which is removed however the tour ends.
-pub(super) async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<Verdict> {
+pub(super) async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<ExitAnswer> {
     if !tui::terminal::is_there() {
         return Err(TuiError::NoTerminal.into());
     }
@@ -100,7 +100,7 @@ pub(super) async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> anyh
     let removed = namespace.remove().await;
     shown.unwrap_or_else(|panic| resume_unwind(panic))?;
     removed?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 fn tui_options(

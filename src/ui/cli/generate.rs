@@ -13,33 +13,33 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use super::arguments::Arguments;
 use super::arguments::{ENVIRONMENT, EXIT_CODES, PRECEDENCE};
+use super::exit_answer::ExitAnswer;
 use super::output::print;
-use super::verdict::Verdict;
 
 /// Prints the completions for a shell.
-pub(super) fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<Verdict> {
+pub(super) fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     // The generator panics when it cannot write, so it must not write to a closed pipe.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut definition(), "lockscope", &mut text);
     print(out, |out| out.write_all(&text))?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Prints one manual page that covers every command.
-pub(super) fn man(out: &mut impl Write) -> anyhow::Result<Verdict> {
+pub(super) fn man(out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     print(out, |out| out.write_all(&page()?))?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Writes a manual page for each command into a directory, which is created if it is missing.
-pub(super) fn man_pages(folder: &Path) -> anyhow::Result<Verdict> {
+pub(super) fn man_pages(folder: &Path) -> anyhow::Result<ExitAnswer> {
     let written = fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(definition(), folder))
         .and_then(|()| fs::write(folder.join("lockscope.1"), page()?));
     written.map_err(|error| {
         anyhow!("cannot write the manual pages to {}: {error}; name another directory with --out", folder.display())
     })?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 fn definition() -> Command {

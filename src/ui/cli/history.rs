@@ -8,12 +8,12 @@ use clap::{Args, ValueEnum};
 use super::choice::{self, Choice};
 
 use super::duration;
+use super::exit_answer::ExitAnswer;
 use super::options::{Format, SharedOptions};
 use super::output::{print, write_json};
 use super::recorded::SourceOptions;
 use super::resolved::ResolvedOptions;
 use super::stores::{NamedStore, Unread};
-use super::verdict::Verdict;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 use lockscope_past::record::history::{
     self, Histories, HistoriesFacts, History, HistoryFacts, HistoryQuery, ListOrder, RankBy,
@@ -130,7 +130,7 @@ pub(super) async fn run(
     settings: &ResolvedOptions,
     options: &HistoryOptions,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     if let Some(several) = options.recording.several()? {
         return run_each(settings, options, &several, out);
     }
@@ -140,7 +140,7 @@ pub(super) async fn run(
         Format::Table => history::lines(out, &history, settings.utc),
         Format::Json => write_json(out, &HistoryFacts::from(&history)),
     })?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Prints the histories of several recordings on one time line. Fails at the end when one of them
@@ -150,7 +150,7 @@ fn run_each(
     options: &HistoryOptions,
     stores: &[NamedStore],
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let HistoryQuery { order, limit, .. } = query(settings, options, None, None);
     let (mut histories, mut unread) = (Histories::new(order, limit), Unread::default());
     for store in stores {
@@ -169,7 +169,7 @@ fn run_each(
         Format::Json => write_json(out, &HistoriesFacts::from(&histories)),
     })?;
     unread.end(stores.len())?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Returns the query that the options ask for.

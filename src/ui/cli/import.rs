@@ -11,12 +11,12 @@ use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
+use super::exit_answer::ExitAnswer;
 use super::options::{EnsembleOptions, Format, SharedOptions, WhichLocks};
 use super::output::{note, print, write_json};
 use super::past;
 use super::progress_line::ProgressLine;
 use super::resolved::ResolvedOptions;
-use super::verdict::Verdict;
 use lockscope_base::znode::{TimeRange, Timestamp, Zxid};
 use lockscope_model::report::rfc3339;
 use lockscope_model::text::human::{bytes, count, countdown, date_and_time, duration, plural, rate};
@@ -83,7 +83,7 @@ pub(super) async fn run(
     settings: &ResolvedOptions,
     command: &ImportCommand,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let plan = ImportPlan {
         places: command.places.clone(),
         target: command.store.clone(),
@@ -96,7 +96,7 @@ pub(super) async fn run(
         Format::Table => lines(out, &done, settings.utc),
         Format::Json => write_json(out, &ImportFacts::from(&done)),
     })?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Imports, and shows the progress on a terminal. Stops on SIGINT and SIGTERM. Also returns the time

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use clap::Args;
 
+use super::exit_answer::ExitAnswer;
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::output::{print, write_json};
 use super::resolved::ResolvedOptions;
-use super::verdict::Verdict;
 use lockscope_live::zk::compare_members;
 use lockscope_live::zk::survey::survey_once;
 use lockscope_model::members::ComparedNodes;
@@ -29,7 +29,7 @@ pub(super) async fn run(
     settings: &ResolvedOptions,
     options: &MembersOptions,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let survey = settings.survey_options()?;
     let asking = tokio::spawn(async move { survey_once(&survey, false).await });
     let mut live = LiveTable::start(settings)?;
@@ -40,10 +40,10 @@ pub(super) async fn run(
     let nodes = ComparedNodes::of(&table, &view, &settings.roots);
     let comparison = compare_members(&settings.connect_options()?, &nodes, options.pace).await?;
     let facts = MembersFacts::new(&view).with_comparison(&comparison);
-    let verdict = if facts.agree() { Verdict::Yes } else { Verdict::No };
+    let answer = if facts.agree() { ExitAnswer::Yes } else { ExitAnswer::No };
     print(out, |out| match settings.format {
         Format::Json => write_json(out, &facts),
         Format::Table => facts.write_table(out),
     })?;
-    Ok(verdict)
+    Ok(answer)
 }

@@ -22,6 +22,7 @@ mod delete;
 mod demo;
 mod duration;
 mod examination;
+mod exit_answer;
 mod followed_deletions;
 mod generate;
 mod history;
@@ -55,7 +56,6 @@ mod stores;
 mod table_event;
 mod themes;
 mod unreadable;
-mod verdict;
 mod watch;
 mod watch_each;
 mod watch_past;
@@ -74,6 +74,7 @@ use arguments::CliCommand;
 use auth::AuthSource;
 use config::{Config, ConfigError};
 use console_options::{ConsoleOptions, known_contexts};
+pub use exit_answer::ExitAnswer;
 use merge::Merge;
 use options::{EnsembleOptions, Format, SharedOptions};
 pub use output::note;
@@ -81,28 +82,27 @@ use past::SpanOptions;
 pub use record_service::MayPass;
 use resolved::{Environment, OptionsError, ResolvedOptions};
 use several::Chosen;
-pub use verdict::Verdict;
 use watch::WatchOptions;
 
 use crate::tui;
 use lockscope_files::exposed_folder;
 
 /// Runs the command until it is done or interrupted. An error is one sentence that says what to do.
-pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+pub async fn run(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
     // Boxed, because the future of any command is large.
     let outcome = Box::pin(dispatch(arguments)).await;
     if let Some(note) = lockscope_live::zk::unverified_login() {
         output::note(note);
     }
     match outcome {
-        Err(error) if output::reader_left(&error) => Ok(Verdict::Yes),
+        Err(error) if output::reader_left(&error) => Ok(ExitAnswer::Yes),
         outcome => outcome,
     }
 }
 
 /// Runs `--config-check`: prints every mistake of the config file on standard error, or that there
 /// is none.
-fn check_config(options: &EnsembleOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
+fn check_config(options: &EnsembleOptions, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     let usual = usual_config();
     let config = config::load(options.config.as_deref(), usual.as_deref())?;
     for mistake in &config.mistakes {
@@ -116,10 +116,10 @@ fn check_config(options: &EnsembleOptions, out: &mut impl Write) -> anyhow::Resu
         1 => bail!("there is 1 mistake in the config file {path}"),
         mistakes => bail!("there are {mistakes} mistakes in the config file {path}"),
     }
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
-async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
+async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
     if arguments.config_check {
         return check_config(&arguments.ensemble, &mut io::stdout().lock());
     }
@@ -221,10 +221,10 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
 }
 
 /// Shows the screen until it is left.
-async fn screen(given: SharedOptions) -> anyhow::Result<Verdict> {
+async fn screen(given: SharedOptions) -> anyhow::Result<ExitAnswer> {
     if several::is_several(&given.ensemble, &environment()?) {
         several::screen(given).await?;
-        return Ok(Verdict::Yes);
+        return Ok(ExitAnswer::Yes);
     }
     let path = given.ensemble.config.clone().or_else(usual_config);
     let (config, settings) = resolve_options_in(given.clone(), &environment()?)?;
@@ -234,7 +234,7 @@ async fn screen(given: SharedOptions) -> anyhow::Result<Verdict> {
     let source: tui::Source = Arc::new(ConsoleOptions::new(given, environment()?, path, config, settings));
     // Boxed, because the screen's state is large and the headless commands share this future.
     Box::pin(tui::run(options, Some(source), Vec::new())).await?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 fn environment() -> Result<Environment, OptionsError> {
@@ -309,7 +309,7 @@ pub fn is_plugin(words: &[OsString]) -> bool {
 }
 
 /// Prints that line with the reason why the state of the locks is unknown.
-pub fn unknown_service(why: &str) -> Verdict {
+pub fn unknown_service(why: &str) -> ExitAnswer {
     check::unknown_service(why, &mut io::stdout().lock())
 }
 

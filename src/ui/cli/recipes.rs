@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use clap::Args;
 use serde::Serialize;
 
+use super::exit_answer::ExitAnswer;
 use super::options::{ConfigFileOptions, Format};
 use super::output::{print, write_json};
-use super::verdict::Verdict;
 use lockscope_base::recipe::{
     Classification, Classifier, LockKind, OwnRecipe, Recipe, RequestMode, WrittenRecipe, written,
 };
@@ -56,14 +56,14 @@ pub(super) fn run(
     tried: Option<&ZnodePath>,
     format: Format,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let Some(path) = tried else {
         let all = own.iter().map(|own| Recipe::Own(*own)).chain(Recipe::ALL).map(written);
         print(out, |out| match format {
             Format::Json => write_json(out, &all.map(RecipeFacts::from).collect::<Vec<_>>()),
             Format::Table => all.into_iter().try_for_each(|recipe| write_toml(out, &recipe)),
         })?;
-        return Ok(Verdict::Yes);
+        return Ok(ExitAnswer::Yes);
     };
     let classifier = Classifier::new([]).with_recipes(own);
     let place = classifier.classify(path);
@@ -81,7 +81,7 @@ pub(super) fn run(
         Format::Json => write_json(out, &facts),
         Format::Table => writeln!(out, "{}: {}", escaped(path.as_str()), escaped(&facts.why)),
     })?;
-    Ok(if place.is_some() { Verdict::Yes } else { Verdict::No })
+    Ok(if place.is_some() { ExitAnswer::Yes } else { ExitAnswer::No })
 }
 
 /// Returns why a node is read as it is, as a part of a sentence.

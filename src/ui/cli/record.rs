@@ -12,6 +12,7 @@ use tokio::task::block_in_place;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::duration;
+use super::exit_answer::ExitAnswer;
 use super::followed_deletions::FollowedDeletions;
 use super::live_table::{LiveTable, Recording};
 use super::options::{ChangeOptions, EnsembleOptions, SharedOptions, WhichLocks};
@@ -23,7 +24,6 @@ use super::record_service::{MayPass, ready, reloading, stopping};
 use super::resolved::ResolvedOptions;
 use super::signals::Signals;
 use super::unreadable::UnreadableNotices;
-use super::verdict::Verdict;
 use lockscope_base::time::now;
 use lockscope_live::exporter::Question;
 use lockscope_model::report::rfc3339;
@@ -116,7 +116,7 @@ enum End {
 pub(super) async fn run_one(
     command: &RecordCommand,
     read_settings: impl Fn() -> anyhow::Result<ResolvedOptions>,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     run(command, read_settings, &mut Questions::Own(None), &mut tokio::io::stdout()).await
 }
 
@@ -127,7 +127,7 @@ pub(super) async fn run(
     read_settings: impl Fn() -> anyhow::Result<ResolvedOptions>,
     questions: &mut Questions,
     out: &mut (impl AsyncWrite + Unpin),
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let mut signals = Signals::listen()?;
     let read_settings = || usable(read_settings()?);
     let mut settings = read_settings()?;
@@ -155,7 +155,7 @@ pub(super) async fn run(
         if !matches!(end, Ok(End::Reload(_))) {
             stopping();
         }
-        let Some((ended, table)) = live.stop_recording().await else { return end.map(|_| Verdict::Yes) };
+        let Some((ended, table)) = live.stop_recording().await else { return end.map(|_| ExitAnswer::Yes) };
         recording = ended;
         match end {
             Ok(End::Reload(new)) => settings = *new,
@@ -166,7 +166,7 @@ pub(super) async fn run(
                     spans.stop(&table).await;
                 }
                 stored.map_err(MayPass::of_store)?;
-                return end.map(|_| Verdict::Yes);
+                return end.map(|_| ExitAnswer::Yes);
             }
         }
         if let Some(deletions) = &mut deletions {

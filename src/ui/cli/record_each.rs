@@ -15,6 +15,7 @@ use tokio::task::{JoinSet, block_in_place};
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::exit_answer::ExitAnswer;
 use super::options::SharedOptions;
 use super::output::note;
 use super::record::{self, RecordCommand};
@@ -22,7 +23,6 @@ use super::record_questions::{Questions, SharedExporter};
 use super::record_service::MayPass;
 use super::several::{self, InContext};
 use super::signals::Signals;
-use super::verdict::Verdict;
 use lockscope_base::time::Backoff;
 
 /// The first and the longest pause before a context is recorded again that could not be.
@@ -33,7 +33,7 @@ pub(super) async fn run(
     command: RecordCommand,
     given: SharedOptions,
     contexts: Vec<InContext>,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let mut exporter = command.metrics.start().await?.map(SharedExporter::new);
     if let Some(folder) = &command.store {
         let mode = if command.group_read { 0o750 } else { 0o700 };
@@ -57,7 +57,7 @@ pub(super) async fn run(
     }
     failed.sort();
     ensure!(failed.is_empty(), "{} of {all} contexts could not be recorded: {}", failed.len(), failed.join(", "));
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Returns the file of a context. Names of contexts have no slashes.

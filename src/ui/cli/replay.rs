@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::exit_answer::ExitAnswer;
 use super::options::{DisplayOptions, EnsembleOptions, SharedOptions};
 use super::past;
 use super::resolved::ResolvedOptions;
-use super::verdict::Verdict;
 use crate::tui::{self, ReplayOptions};
 use lockscope_base::znode::TimeRange;
 use lockscope_past::record::{Past, PastTime};
@@ -37,7 +37,7 @@ impl ReplayCommand {
 }
 
 /// Shows the recording until the screen is left.
-pub(super) async fn run(settings: &ResolvedOptions, command: &ReplayCommand) -> anyhow::Result<Verdict> {
+pub(super) async fn run(settings: &ResolvedOptions, command: &ReplayCommand) -> anyhow::Result<ExitAnswer> {
     let Some(TimeRange { from: first, to: end }) = Past::open(&command.store)?.span()? else {
         anyhow::bail!("nothing was recorded in {} yet", command.store.display())
     };
@@ -57,5 +57,5 @@ pub(super) async fn run(settings: &ResolvedOptions, command: &ReplayCommand) -> 
         commands: settings.commands.clone(),
     };
     Box::pin(tui::replay(options)).await?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }

@@ -8,11 +8,11 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use super::choice::{self, Choice};
 
+use super::exit_answer::ExitAnswer;
 use super::options::SharedOptions;
 use super::recorded::SourceOptions;
 use super::resolved::ResolvedOptions;
 use super::stores::{NamedStore, Unread};
-use super::verdict::Verdict;
 use lockscope_files::{self as files, Readers};
 use lockscope_past::incident::{self, EnsembleRow, Incident, Traces};
 use lockscope_past::record::history::{PastWindow, RecordedEnsemble};
@@ -68,7 +68,7 @@ fn report_file() -> impl TypedValueParser<Value = ReportFile> {
 }
 
 /// Writes the file, or leaves the old one.
-pub(super) async fn run(settings: &ResolvedOptions, command: &ReportCommand) -> anyhow::Result<Verdict> {
+pub(super) async fn run(settings: &ResolvedOptions, command: &ReportCommand) -> anyhow::Result<ExitAnswer> {
     let ReportFile { path, is_page } = &command.output;
     let refusal = |error: files::FileError| {
         anyhow!("cannot write the report to {}: {error}; name another file with --output", path.display())
@@ -84,12 +84,12 @@ pub(super) async fn run(settings: &ResolvedOptions, command: &ReportCommand) -> 
     let incident = Incident::new(&window);
     let text = if *is_page { incident::html(&incident, settings.utc) } else { incident::trace(&incident)? };
     files::replace_for(path, text.as_bytes(), command.readable_by).map_err(refusal)?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Writes a page for each recording beside the file, which has an overview and links to them; or all
 /// of them into one trace. Fails at the end when one of them could not be read.
-fn run_each(settings: &ResolvedOptions, command: &ReportCommand, stores: &[NamedStore]) -> anyhow::Result<Verdict> {
+fn run_each(settings: &ResolvedOptions, command: &ReportCommand, stores: &[NamedStore]) -> anyhow::Result<ExitAnswer> {
     let ReportFile { path, is_page } = &command.output;
     let write = |path: &Path, text: &str| {
         files::replace_for(path, text.as_bytes(), command.readable_by).map_err(|error| {
@@ -124,7 +124,7 @@ fn run_each(settings: &ResolvedOptions, command: &ReportCommand, stores: &[Named
     let text = if *is_page { incident::overview(rows, unread.each(), settings.utc) } else { traces.text()? };
     write(path, &text)?;
     unread.end(stores.len())?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Returns the file name of an ensemble's page: harmless in a link, whatever the recording is called.

@@ -12,8 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::choice::{self, Choice};
 use super::duration;
+use super::exit_answer::ExitAnswer;
 use super::output::{print, write_json};
-use super::verdict::Verdict;
 use lockscope_sandbox::{Behaviour, Sandbox, SandboxConfig, SandboxError};
 
 impl Choice for Behaviour {
@@ -57,7 +57,7 @@ struct Address {
 
 /// Prints the address, and serves until SIGINT or SIGTERM. Fails when the address cannot be
 /// printed, because no client could find the server.
-pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
+pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(SandboxError::from)?;
@@ -74,5 +74,5 @@ pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> anyho
         _ = terminate.recv() => {}
     }
     sandbox.stop().await;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }

@@ -9,6 +9,7 @@ use anyhow::ensure;
 use clap::Args;
 use futures::StreamExt;
 
+use super::exit_answer::ExitAnswer;
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::output::{print, reader_left, write_json_of};
@@ -17,7 +18,6 @@ use super::resolved::ResolvedOptions;
 use super::several::{self, Failures, InContext};
 use super::stores::{Stores, Unread};
 use super::unreadable::some_root_is_readable;
-use super::verdict::Verdict;
 use lockscope_base::znode::Timestamp;
 use lockscope_live::zk::survey::{SurveyOptions, ViewBy, survey_once};
 use lockscope_model::diagnose::Diagnosis;
@@ -41,9 +41,9 @@ pub(super) fn run_past(
     settings: &ResolvedOptions,
     past: &MomentOptions,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let several = match Stores::find(&past.store)? {
-        Stores::One(store) => return print_past(settings, &store, past.at, out).map(|()| Verdict::Yes),
+        Stores::One(store) => return print_past(settings, &store, past.at, out).map(|()| ExitAnswer::Yes),
         Stores::Several(several) => several,
     };
     let mut unread = Unread::default();
@@ -55,7 +55,7 @@ pub(super) fn run_past(
         }
     }
     unread.end(several.len())?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 fn print_past(
@@ -94,12 +94,12 @@ struct Taken {
 
 /// Reads everything, prints it and ends the session. An unreadable root is named in the output; the
 /// command fails only when no root can be read.
-pub(super) async fn run(settings: ResolvedOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
+pub(super) async fn run(settings: ResolvedOptions, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     let taken = take(settings).await?;
     taken.print(out)?;
     // The program ends: freeing tens of thousands of contenders would only delay that.
     std::mem::forget(taken);
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Prints the locks of each context. Fails at the end when one of them could not be reached.
@@ -107,7 +107,7 @@ pub(super) async fn run_each(
     contexts: Vec<InContext>,
     format: Format,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let mut failures = Failures::of(contexts.len());
     let mut taken = pin!(several::results(contexts, take));
     while let Some((name, taken)) = taken.next().await {
@@ -117,7 +117,7 @@ pub(super) async fn run_each(
         }
     }
     failures.end()?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 async fn take(settings: ResolvedOptions) -> anyhow::Result<Taken> {

@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::duration;
+use super::exit_answer::ExitAnswer;
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::output::{json_of, send};
@@ -16,7 +17,6 @@ use super::past::SpanOptions;
 use super::resolved::ResolvedOptions;
 use super::table_event::TableEvent;
 use super::unreadable::{UnreadableNotices, every_root_is_readable};
-use super::verdict::Verdict;
 use lockscope_live::deadline::until;
 use lockscope_model::report::{FindingLine, GapLine, HappeningLine, InitialLine, SampleLine, lines};
 
@@ -41,7 +41,7 @@ pub(super) async fn run(
     settings: &ResolvedOptions,
     stop_after: Option<Duration>,
     out: &mut (impl AsyncWrite + Unpin),
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let end = stop_after.map(|time| Instant::now() + time);
@@ -55,7 +55,7 @@ pub(super) async fn run(
         outcome = print(&mut live, settings, out) => outcome,
     };
     live.stop().await;
-    outcome.map(|()| Verdict::Yes)
+    outcome.map(|()| ExitAnswer::Yes)
 }
 
 /// Prints until something fails, or a root turns out to be unreadable when everything was first

@@ -12,13 +12,13 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::exit_answer::ExitAnswer;
 use super::live_table::LiveTable;
 use super::options::Format;
 use super::output::send;
 use super::resolved::ResolvedOptions;
 use super::several::{Failures, InContext, PATIENCE};
 use super::unreadable::{UnreadableNotices, every_root_is_readable};
-use super::verdict::Verdict;
 use super::watch::{MAX_EVENTS_AT_ONCE, line};
 use lockscope_live::deadline::until;
 
@@ -40,7 +40,7 @@ pub(super) async fn run(
     format: Format,
     stop_after: Option<Duration>,
     out: &mut (impl AsyncWrite + Unpin),
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let end = stop_after.map(|time| Instant::now() + time);
@@ -77,7 +77,7 @@ pub(super) async fn run(
     while tasks.join_next().await.is_some() {}
     outcome?;
     failures.end()?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Prints what the tasks say until all of them have ended.

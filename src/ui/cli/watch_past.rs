@@ -4,11 +4,11 @@ use std::path::Path;
 
 use tokio::io::AsyncWrite;
 
+use super::exit_answer::ExitAnswer;
 use super::output::{note, send};
 use super::past;
 use super::resolved::ResolvedOptions;
 use super::table_event::TableEvent;
-use super::verdict::Verdict;
 use super::watch::line;
 use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::diagnose::FindingChanges;
@@ -22,7 +22,7 @@ pub(super) async fn run(
     from: Option<PastTime>,
     to: Option<PastTime>,
     out: &mut (impl AsyncWrite + Unpin),
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let mut past = Past::open(store)?;
     let TimeRange { from, to } = past::span(&mut past, from, to, store, settings.utc)?;
     let begins = past.span()?.map_or(from, |all| all.from);
@@ -44,7 +44,7 @@ pub(super) async fn run(
     }
     let ends = Past::open(store)?.span()?.map_or(to, |all| all.to);
     print_gap(TimeRange { from: ends, to }, settings, out).await?;
-    Ok(Verdict::Yes)
+    Ok(ExitAnswer::Yes)
 }
 
 /// Prints the gap between two moments, if there is time between them.

@@ -35,11 +35,11 @@ use run_conditions::{RunConditions, server_versions};
 use server_timeout::ServerTimeout;
 use session_note::note_short_sessions;
 
+use super::exit_answer::ExitAnswer;
 use super::options::Format;
 use super::output::{json, reader_left, send};
 use super::progress_line::ProgressLine;
 use super::resolved::ResolvedOptions;
-use super::verdict::Verdict;
 use lockscope_base::time::now;
 use lockscope_lab::contend::{self, ComparedFleets, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
 use lockscope_live::deadline::until;
@@ -50,7 +50,7 @@ pub(super) async fn contend(
     settings: &ResolvedOptions,
     options: &ContendOptions,
     out: &mut (impl AsyncWrite + Unpin),
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let scenario = options.scenario(settings.session_timeout)?;
     let fleet = fleet_options(settings)?;
     stop::on_signal(async |stop: CancellationToken| {
@@ -61,7 +61,7 @@ pub(super) async fn contend(
             Format::Table => figures::table(&outcome),
         };
         print(&text, out).await?;
-        verdict([&outcome])
+        answer([&outcome])
     })
     .await
 }
@@ -71,7 +71,7 @@ pub(super) async fn compare(
     settings: &ResolvedOptions,
     options: &CompareOptions,
     out: &mut (impl AsyncWrite + Unpin),
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let (scenario, sizes) = (options.scenario(settings.session_timeout)?, options.sizes());
     let fleet = fleet_options(settings)?;
     options.plot.iter().try_for_each(PlotFile::check)?;
@@ -91,7 +91,7 @@ pub(super) async fn compare(
             options.plot.iter().try_for_each(|file| file.write(&page))?;
         }
         let pairs = comparison.runs.iter().flat_map(ComparedFleets::outcomes);
-        verdict(pairs.chain(&comparison.unpaired))
+        answer(pairs.chain(&comparison.unpaired))
     })
     .await
 }
@@ -209,17 +209,17 @@ async fn print(text: &str, out: &mut (impl AsyncWrite + Unpin)) -> anyhow::Resul
 
 /// Returns whether the locks kept their promises and nothing is left behind. Fails when the servers
 /// were lost, because the answer is then unknown.
-fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a FleetOutcome>) -> anyhow::Result<Verdict> {
-    let mut verdict = Verdict::Yes;
+fn answer<'a>(outcomes: impl IntoIterator<Item = &'a FleetOutcome>) -> anyhow::Result<ExitAnswer> {
+    let mut answer = ExitAnswer::Yes;
     for outcome in outcomes {
         if outcome.servers_lost {
             bail!(lost(outcome));
         }
         if outcome.violations > 0 || outcome.left_behind.is_some_and(|left| left > 0) {
-            verdict = Verdict::No;
+            answer = ExitAnswer::No;
         }
     }
-    Ok(verdict)
+    Ok(answer)
 }
 
 /// Describes why the servers were lost, and what may be left behind.
@@ -244,12 +244,12 @@ mod tests {
     #[test]
     fn a_violated_lock_and_nodes_left_behind_are_a_no() {
         let good = outcome("chain", 2);
-        let code = |outcomes: &[&FleetOutcome]| verdict(outcomes.iter().copied()).expect("connected fleets").code();
+        let code = |outcomes: &[&FleetOutcome]| answer(outcomes.iter().copied()).expect("connected fleets").code();
         assert_eq!(code(&[&good, &good]), 0);
         assert_eq!(code(&[&FleetOutcome { left_behind: None, outlived: 1, ..good.clone() }]), 0);
         assert_eq!(code(&[&good, &FleetOutcome { violations: 1, ..good.clone() }]), 1);
         assert_eq!(code(&[&FleetOutcome { left_behind: Some(1), ..good.clone() }]), 1);
-        assert_eq!(Verdict::Ended(2).code(), 130);
+        assert_eq!(ExitAnswer::Ended(2).code(), 130);
     }
 
     #[test]
@@ -263,15 +263,15 @@ mod tests {
             troubles: vec!["the servers were lost: zk1 is silent".to_owned()],
             ..good.clone()
         };
-        let said = verdict([&good, &lost]).expect_err("lost").to_string();
+        let said = answer([&good, &lost]).expect_err("lost").to_string();
         assert_eq!(
             said,
             "the servers were lost: zk1 is silent; /lockscope/chain/a and 2 more may be left behind until their sessions expire"
         );
         let unnamed = FleetOutcome { left_behind_nodes: Vec::new(), ..lost.clone() };
-        assert!(verdict([&unnamed]).expect_err("lost").to_string().contains("nodes below /lockscope/chain go when"));
+        assert!(answer([&unnamed]).expect_err("lost").to_string().contains("nodes below /lockscope/chain go when"));
         let back = FleetOutcome { left_behind: Some(0), ..unnamed };
-        assert!(verdict([&back]).expect_err("lost").to_string().ends_with("zk1 is silent"));
+        assert!(answer([&back]).expect_err("lost").to_string().ends_with("zk1 is silent"));
     }
 
     #[tokio::test]

@@ -8,8 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 
+use super::super::exit_answer::ExitAnswer;
 use super::super::signals::Signals;
-use super::super::verdict::Verdict;
 
 /// How often to check whether standard output still has a reader.
 const READER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -17,8 +17,8 @@ const READER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Runs the work until it is done. The first signal cancels the token, so that the work can finish
 /// properly; the second one drops it.
 pub(super) async fn on_signal(
-    work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<Verdict>,
-) -> anyhow::Result<Verdict> {
+    work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<ExitAnswer>,
+) -> anyhow::Result<ExitAnswer> {
     let mut signals = Signals::listen()?;
     let stop = CancellationToken::new();
     let mut work = std::pin::pin!(work(stop.clone()));
@@ -28,7 +28,7 @@ pub(super) async fn on_signal(
     }
     tokio::select! {
         ended = &mut work => ended,
-        signal = signals.next() => Ok(Verdict::Ended(u8::try_from(signal.as_raw_value()).unwrap_or_default())),
+        signal = signals.next() => Ok(ExitAnswer::Ended(u8::try_from(signal.as_raw_value()).unwrap_or_default())),
     }
 }
 

@@ -13,10 +13,10 @@ use zookeeper_client::Client;
 
 pub(super) use options::DeleteOptions;
 
+use super::exit_answer::ExitAnswer;
 use super::options::Format;
 use super::output::{note, print, reader_left, write_json};
 use super::resolved::ResolvedOptions;
-use super::verdict::Verdict;
 use lockscope_base::znode::{ZnodeStat, escaped};
 use lockscope_live::admin::audit::Subject;
 use lockscope_live::admin::examine::Examiner;
@@ -38,7 +38,7 @@ pub(super) async fn run(
     settings: &ResolvedOptions,
     options: &DeleteOptions,
     out: &mut impl Write,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<ExitAnswer> {
     let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
     let can_confirm = options.yes || options.dry_run || can_ask;
     // A missing node is reported without a confirmation.
@@ -69,8 +69,8 @@ pub(super) async fn run(
     written.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })?;
     match report {
         Some(report) if report.failed => bail!(report.reason),
-        Some(report) if !report.done => Ok(Verdict::No),
-        _ => Ok(Verdict::Yes),
+        Some(report) if !report.done => Ok(ExitAnswer::No),
+        _ => Ok(ExitAnswer::Yes),
     }
 }
 

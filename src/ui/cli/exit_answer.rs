@@ -5,7 +5,7 @@ use lockscope_model::report::ServiceStatus;
 /// The answer of a command. A failure is an error instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Verdict {
+pub enum ExitAnswer {
     /// The work is done, and the answer is yes.
     Yes,
     /// The work is done, and the answer is no.
@@ -16,7 +16,7 @@ pub enum Verdict {
     Ended(u8),
 }
 
-impl Verdict {
+impl ExitAnswer {
     /// Returns the program's exit code; for a signal it is the one that shells report.
     pub fn code(self) -> u8 {
         match self {
