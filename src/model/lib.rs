@@ -8,6 +8,7 @@
 //!   [`Happening`](queue::Happening)s come out.
 //! - [`follow`]: which nodes to read, and which changes follow from watch events and answers.
 //! - [`diagnose`]: which session is alive, which watches are missing, and why a lock is stuck.
+//! - [`verdict`]: whether the locks are in trouble, well by what was looked at, or not known.
 //! - [`members`]: whether the members of the ensemble have the same nodes.
 //! - [`report`]: the facts as JSON.
 //! - [`metrics`]: the facts for Prometheus.
@@ -32,3 +33,4 @@ pub mod summary;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod verdict;

@@ -121,7 +121,7 @@ async fn three_keys_answer_each_question_of_an_operator() {
     let mut terminal = console(&at);
     ask(
         &mut terminal,
-        ("How many locks are in trouble? (cold start)", "", &["critical", "warning", "fine"]),
+        ("How many locks are in trouble? (cold start)", "", &["critical", "warning", "no finding"]),
         Some(begun),
     );
     terminal.shows_all(&["deadlock", "expiring"]);

@@ -331,6 +331,11 @@ impl Code {
         self.traits().id
     }
 
+    /// Returns whether only the servers' answers show such a finding.
+    pub fn needs_servers(self) -> bool {
+        self.traits().evidence == Evidence::Servers
+    }
+
     /// Returns the name for places too narrow for [`id`](Self::id), in at most [`MAX_TITLE_WIDTH`]
     /// columns.
     pub fn title(self) -> &'static str {

@@ -2,17 +2,24 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::code::Explains;
-use super::suspicion::{StandingFinding, Suspicion, SuspicionHistory};
+use super::code::{Evidence, Explains};
+use super::last_look::{LastLook, OpenCheck, OpenChecks, WhyOpen};
+use super::suspicion::{Judged, StandingFinding, Suspicion, SuspicionHistory, Unseen};
 use super::{Finding, Flapping, Severity, TableAt, Thresholds};
 use crate::queue::{ClientIdentity, LockId, LockTable};
+use crate::server_view::ServerView;
 use lockscope_base::znode::Timestamp;
+
+/// How long a finding is kept while a server does not answer that showed it. Then the servers' words
+/// are too old to rest on.
+const MAX_KEPT_UNSEEN: Duration = Duration::from_secs(10);
 
 /// The changes by one look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +46,9 @@ pub struct Diagnosis {
     /// Indexes into `findings`, sorted by lock.
     #[serde(skip_serializing)]
     by_lock: Vec<(LockId, u32)>,
+    /// The last look, if it was at a live table.
+    #[serde(skip_serializing)]
+    last_look: Option<LastLook>,
 }
 
 /// The fields of a diagnosis that a file contains. The others follow from them.
@@ -52,7 +62,7 @@ struct StoredDiagnosis {
 impl From<StoredDiagnosis> for Diagnosis {
     fn from(stored: StoredDiagnosis) -> Self {
         let StoredDiagnosis { thresholds, checks, ledger } = stored;
-        let mut diagnosis = Self { thresholds, checks, ledger, findings: Vec::new(), by_lock: Vec::new() };
+        let mut diagnosis = Self { checks, ledger, ..Self::new(thresholds) };
         diagnosis.set_findings(diagnosis.ledger.shown().cloned().collect());
         diagnosis
     }
@@ -65,6 +75,7 @@ struct Look {
     raised: Vec<Arc<Finding>>,
     /// Findings that were shown before and still stand, but are no longer shown.
     hidden: Vec<Arc<Finding>>,
+    open: OpenChecks,
     /// The clients of the findings, each once: few clients may own very many nodes.
     clients: FxHashSet<Arc<ClientIdentity>>,
 }
@@ -78,6 +89,7 @@ impl Diagnosis {
             ledger: SuspicionHistory::default(),
             findings: Vec::new(),
             by_lock: Vec::new(),
+            last_look: None,
         }
     }
 
@@ -100,13 +112,27 @@ impl Diagnosis {
     pub fn examine(&mut self, table: &LockTable, now: Timestamp) -> FindingChanges {
         self.findings.clear();
         if !table.is_live() {
-            self.checks = Checks::default();
+            (self.checks, self.last_look) = (Checks::default(), None);
             let gone = self.ledger.forget_all();
             return self.replace(Look::default(), gone);
         }
-        let look = self.run_checks(TableAt::new(table, now));
-        let gone = self.ledger.end();
+        let is_missed = misses_an_answer(table.view(), now);
+        self.ledger.begin();
+        // What only the servers show stays in the checks' memories, too.
+        if !is_missed {
+            self.checks.begin();
+        }
+        let mut look = self.run_checks(TableAt::new(table, now));
+        let Unseen { gone, kept } = self.ledger.end(|finding| !is_missed || is_shown_by_nodes(table, finding));
+        look.keep(kept);
+        self.last_look = Some(LastLook::after(self.last_look.as_ref(), now, std::mem::take(&mut look.open)));
         self.replace(look, gone)
+    }
+
+    /// Returns the last look; `None` before the first one, and after a look at a table that was not
+    /// live. A recorded state has none before the next look.
+    pub fn last_look(&self) -> Option<&LastLook> {
+        self.last_look.as_ref()
     }
 
     /// Runs all checks. Handles one lock at a time, so that only standing findings stay in memory.
@@ -114,15 +140,13 @@ impl Diagnosis {
         let Self { thresholds, checks, ledger, .. } = self;
         let mut look = Look::default();
         let mut found = Vec::new();
-        ledger.begin();
-        checks.begin();
         checks.check_all(table_at, thresholds, &mut found);
-        let across_locks = judge(&mut found, table_at, ledger);
+        let across_locks = judge(&mut found, table_at, ledger, &mut look.open);
         let mut explained: FxHashSet<LockId> = locks_with_cause(&across_locks).collect();
         for lock in table_at.table().locks() {
             checks.check_lock(table_at, thresholds, lock, &mut found);
             if !found.is_empty() {
-                let of_lock = judge(&mut found, table_at, ledger);
+                let of_lock = judge(&mut found, table_at, ledger, &mut look.open);
                 explained.extend(locks_with_cause(&of_lock));
                 look.show(of_lock, &explained, ledger);
             }
@@ -177,6 +201,15 @@ impl Diagnosis {
 }
 
 impl Look {
+    /// Keeps findings that this look could not have shown.
+    fn keep(&mut self, kept: Vec<Arc<Finding>>) {
+        for finding in &kept {
+            let (lock, check, severity) = (finding.lock.clone(), finding.code, finding.severity);
+            self.open.add(OpenCheck { lock, check, severity, why: WhyOpen::NoAnswer, known_in: None });
+        }
+        self.standing.extend(kept);
+    }
+
     /// Shows the standing findings. A symptom is hidden if a cause is known for its lock.
     fn show(&mut self, standing: Vec<StandingFinding>, explained: &FxHashSet<LockId>, ledger: &mut SuspicionHistory) {
         for mut standing in standing {
@@ -199,11 +232,39 @@ impl Look {
     }
 }
 
+/// Returns whether a server does not answer that answered shortly before. Its clients are unknown
+/// then.
+fn misses_an_answer(view: &ServerView, now: Timestamp) -> bool {
+    let is_recent = |at: Timestamp| now.since(at) < MAX_KEPT_UNSEEN;
+    view.members.iter().any(|member| member.mode.is_none() && member.answered_at.is_some_and(is_recent))
+}
+
+/// Returns whether the nodes tell that a finding no longer stands, without the servers' answers.
+fn is_shown_by_nodes(table: &LockTable, finding: &Finding) -> bool {
+    let is_gone = |node: &Arc<str>| !table.stands(finding.lock.id, node);
+    finding.code.traits().evidence == Evidence::Znodes
+        || table.lock(finding.lock.id).is_none()
+        || finding.node.as_ref().is_some_and(is_gone)
+}
+
 /// Returns the findings that stand among the suspicions.
-fn judge(found: &mut Vec<Suspicion>, table_at: TableAt<'_>, ledger: &mut SuspicionHistory) -> Vec<StandingFinding> {
+fn judge(
+    found: &mut Vec<Suspicion>,
+    table_at: TableAt<'_>,
+    ledger: &mut SuspicionHistory,
+    open: &mut OpenChecks,
+) -> Vec<StandingFinding> {
     let can_prove = table_at.view().provenance().can_prove();
     let suspicions = found.drain(..).map(|suspicion| if can_prove { suspicion } else { suspicion.doubted() });
-    suspicions.filter_map(|suspicion| ledger.judge(suspicion, table_at.now())).collect()
+    let mut standing = Vec::new();
+    for suspicion in suspicions {
+        match ledger.judge(suspicion, table_at.now()) {
+            Judged::Stands(finding) => standing.push(finding),
+            Judged::Open(check) => open.add(check),
+            Judged::Nothing => {}
+        }
+    }
+    standing
 }
 
 /// Returns the locks for which these findings are a cause.
@@ -277,6 +338,46 @@ mod tests {
         world.provenance = Provenance::AsSession;
         world.pass(30);
         assert!(world.found(Code::Ghost).is_some());
+    }
+
+    #[test]
+    fn a_look_that_could_not_have_shown_a_finding_does_not_end_it() {
+        let mut world = DiagnosisFixture::new();
+        let [first, _] = [1, 2].map(|session| world.create(&curator("/l", session), session.into()));
+        world.client(1).connected = false;
+        world.pass(3);
+        assert!(world.found(Code::ExpiringHolder).is_some());
+        world.answers = false;
+        assert_eq!(world.pass(5), (vec![], vec![]));
+        let open = world.diagnosis.last_look().expect("a look").open().to_vec();
+        assert_eq!((open[0].check, open[0].why), (Code::ExpiringHolder, WhyOpen::NoAnswer), "{open:?}");
+        let mut without = world.clone();
+        assert_eq!(without.pass(10), (vec![], vec![Code::ExpiringHolder]), "the answer is too old");
+        world.answers = true;
+        assert_eq!(world.pass(1), (vec![], vec![]));
+        world.answers = false;
+        world.pass(1);
+        world.delete(&first);
+        assert_eq!(world.pass(1), (vec![], vec![Code::ExpiringHolder]), "its node is gone");
+    }
+
+    #[test]
+    fn a_look_says_since_when_it_looks_and_what_is_open() {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.client(2).sound = false;
+        assert!(world.diagnosis.last_look().is_none());
+        world.pass(2);
+        let look = world.diagnosis.last_look().expect("a look");
+        assert_eq!((look.rounds, look.lasted()), (2, Duration::from_secs(1)));
+        assert_eq!(look.open().iter().map(|open| open.check).collect::<Vec<_>>(), [Code::LostWakeUp]);
+        world.pass(5);
+        assert!(world.found(Code::LostWakeUp).is_some());
+        assert_eq!(world.diagnosis.last_look().expect("a look").open(), []);
+        world.apply(crate::testing::lost());
+        world.pass(1);
+        assert!(world.diagnosis.last_look().is_none());
     }
 
     #[test]

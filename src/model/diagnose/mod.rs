@@ -33,7 +33,9 @@
 //!
 //! The module is pure. Architecture invariant: nothing is claimed without evidence. What a missing
 //! server could know stays unknown, and a state that also occurs for a moment in a sound hand-over
-//! becomes a finding only if it lasts.
+//! becomes a finding only if it lasts. Nor is anything claimed to be well without evidence: a
+//! [`LastLook`] says what was looked at and what is still open, and a finding ends only by a look that
+//! would have shown it.
 
 mod checks;
 mod code;
@@ -42,6 +44,7 @@ mod diagnosis;
 mod facts;
 mod finding;
 mod last_leader;
+mod last_look;
 mod not_seen;
 mod pace;
 mod process;
@@ -66,6 +69,7 @@ pub use code::{Code, MAX_TITLE_WIDTH};
 pub use diagnosis::{Diagnosis, FindingChanges};
 pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
 pub use finding::{Finding, Severity};
+pub use last_look::{LastLook, OpenCheck, WhyOpen};
 pub use not_seen::{NotSeen, not_seen};
 pub use pace::rest_between_checks;
 pub use session_locks::{SessionLocks, WaitStyle, session_locks};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::code::Evidence;
 use super::facts::IN_PLAIN_TEXT;
+use super::last_look::{OpenCheck, WhyOpen};
 use super::{Code, Finding, Severity};
 use crate::queue::{ClientIdentity, LockId, LockQueue};
 use lockscope_base::znode::Timestamp;
@@ -80,6 +81,9 @@ impl Suspicion {
     }
 }
 
+/// The number of the first look.
+const FIRST_ROUND: u32 = 1;
+
 /// Identifies a suspicion: the lock, the code, the node and the [state](Suspicion::state).
 type SuspicionKey = (LockId, Code, Option<Arc<str>>, i64);
 
@@ -131,21 +135,39 @@ pub(super) struct StandingFinding {
     state: i64,
 }
 
+/// What comes of a suspicion.
+#[derive(Debug)]
+pub(super) enum Judged {
+    Stands(StandingFinding),
+    Open(OpenCheck),
+    Nothing,
+}
+
+/// The shown findings that a look did not see, in no particular order.
+#[derive(Debug, Default)]
+pub(super) struct Unseen {
+    /// They no longer stand.
+    pub gone: Vec<Arc<Finding>>,
+    /// The look could not have shown them.
+    pub kept: Vec<Arc<Finding>>,
+}
+
 impl SuspicionHistory {
     /// Begins a look.
     pub fn begin(&mut self) {
         self.round = self.round.wrapping_add(1);
     }
 
-    /// Takes a suspicion, and returns it as a finding if it stands. The caller must
-    /// [show](Self::show) or [hide](Self::hide) that finding.
+    /// Takes a suspicion, and returns it as a finding if it stands, or as an open check if it was
+    /// seen twice but not for long enough. One view alone is a normal moment of a sound hand-over,
+    /// except in the first look, before which nothing is known. The caller must [show](Self::show) or [hide](Self::hide) a finding.
     ///
     /// Servers are asked one after the other, so a view may combine answers of different ages.
     /// Evidence counts as a second view only if all of it is newer than the first look.
-    pub fn judge(&mut self, suspicion: Suspicion, now: Timestamp) -> Option<StandingFinding> {
+    pub fn judge(&mut self, suspicion: Suspicion, now: Timestamp) -> Judged {
         let round = self.round;
         if suspicion.keeps && self.seen.get(&suspicion.key()).is_none_or(|seen| seen.raised.is_none()) {
-            return None;
+            return Judged::Nothing;
         }
         let fresh = SuspicionAge { first: now, last: suspicion.gathered, round, raised: None, shown: None };
         let seen = self.seen.entry(suspicion.key()).or_insert(fresh);
@@ -153,13 +175,18 @@ impl SuspicionHistory {
         seen.last = seen.last.max(suspicion.gathered);
         let awake = suspicion.heard.is_none_or(|heard| heard > seen.first);
         let lasted = seen.last > seen.first && seen.last.since(seen.first) >= suspicion.lasts && awake;
-        if seen.raised.is_none() && !lasted && !suspicion.proved {
-            return None;
-        }
         let severity = suspicion.finding.severity;
+        if seen.raised.is_none() && !lasted && !suspicion.proved {
+            if seen.last <= seen.first && round > FIRST_ROUND {
+                return Judged::Nothing;
+            }
+            let known_in = Some(suspicion.lasts.saturating_sub(seen.last.since(seen.first)));
+            let Finding { code: check, lock, .. } = suspicion.finding;
+            return Judged::Open(OpenCheck { lock, check, severity, why: WhyOpen::Lasts, known_in });
+        }
         let is_raised = seen.raised.is_none_or(|before| severity > before);
         seen.raised = Some(severity);
-        Some(StandingFinding { finding: suspicion.finding, is_raised, state: suspicion.state })
+        Judged::Stands(StandingFinding { finding: suspicion.finding, is_raised, state: suspicion.state })
     }
 
     /// Shows a standing finding. Drops its earlier version, since very many findings must not be in
@@ -183,17 +210,24 @@ impl SuspicionHistory {
         self.seen.values().filter_map(|seen| seen.shown.as_ref())
     }
 
-    /// Ends a look and forgets what it did not see. Returns the findings that were shown for it, in
-    /// no particular order.
-    pub fn end(&mut self) -> Vec<Arc<Finding>> {
+    /// Ends a look and forgets what it did not see, except findings that it could not have shown.
+    pub fn end(&mut self, could_show: impl Fn(&Finding) -> bool) -> Unseen {
         let round = self.round;
-        let mut gone = Vec::new();
+        let mut unseen = Unseen::default();
         self.seen.retain(|_, seen| {
-            let is_seen = seen.round == round;
-            gone.extend(seen.shown.take_if(|_| !is_seen));
-            is_seen
+            if seen.round == round {
+                return true;
+            }
+            let Some(shown) = seen.shown.take() else { return false };
+            if could_show(&shown) {
+                unseen.gone.push(shown);
+                return false;
+            }
+            unseen.kept.push(Arc::clone(&shown));
+            seen.shown = Some(shown);
+            true
         });
-        gone
+        unseen
     }
 
     /// Forgets everything. Returns the shown findings, in no particular order.

@@ -230,7 +230,8 @@ impl DiagnosisFixture {
             one.sessions.sort_unstable();
         }
         let count = watched.iter().map(|one| one.sessions.len() as u64).sum();
-        let mut member = MemberView::unasked("zk1:2181".to_owned());
+        let answered_at = self.table.view().members.first().and_then(|member| member.answered_at);
+        let mut member = MemberView { answered_at, ..MemberView::unasked("zk1:2181".to_owned()) };
         if self.answers {
             member = MemberView {
                 mode: Some(ServerMode::Standalone),

@@ -18,6 +18,7 @@ impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         families::of_ensemble(self, &mut encoder)?;
         servers::of_servers(self, &mut encoder)?;
+        families::of_checks(self, &mut encoder)?;
         families::of_locks(self, &mut encoder)?;
         families::of_histograms(self, &mut encoder)
     }

@@ -3,7 +3,7 @@
 use super::named_locks::NamedLocks;
 use super::scrape::{FindingCounts, LockFigures, LockLabels, LockState, ServerFigures};
 use super::{LockCounts, ProcessFigures, Scrape};
-use crate::diagnose::Diagnosis;
+use crate::diagnose::{Code, Diagnosis, Severity};
 use crate::queue::{Happening, LockEvent, LockQueue, LockTable};
 use crate::server_view::{AskedBy, Health, Load, ServerView};
 use lockscope_base::recipe::LockKind;
@@ -104,6 +104,7 @@ impl EventCounters {
             contenders: is_live.then_some(table.contender_count() as u64),
             servers: self.servers(table.view()),
             health: health(table.view()),
+            unchecked: if is_live { unchecked(diagnosis) } else { Vec::new() },
             gaps: self.gaps,
             changes: self.changes,
             process,
@@ -160,6 +161,11 @@ fn state(lock: &LockQueue, table: &LockTable, now: Timestamp) -> LockState {
     let waiters = (lock.kind() != LockKind::SingleNode).then_some(lock.waiting() as u64);
     let waited = lock.first_waiter().map_or(0, |first| ms(now.since(first.contends_since(table.clock_ahead_ms()))));
     LockState { holders: lock.holding() as u64, waiters, held_ms: held, waited_ms: waiters.map(|_| waited) }
+}
+
+fn unchecked(diagnosis: &Diagnosis) -> Vec<(Code, u64)> {
+    let open = diagnosis.last_look().into_iter().flat_map(|look| look.open_by_check(Severity::Warning));
+    open.map(|(check, count)| (check, count as u64)).collect()
 }
 
 fn findings(lock: &LockQueue, diagnosis: &Diagnosis) -> FindingCounts {

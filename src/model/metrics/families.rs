@@ -150,6 +150,12 @@ pub(super) fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) 
         .gauge(encoder, process.resident_bytes)
 }
 
+/// Encodes the number of checks that are not decided, by kind.
+pub(super) fn of_checks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
+    let unchecked = scrape.unchecked.iter().map(|(check, count)| ([("check", check.id())], *count));
+    family("lockscope_unchecked", "Checks of locks that are not decided yet.").gauges(encoder, unchecked)
+}
+
 /// Returns the locks with series of their own, followed by all others together, if there are any.
 fn rows(scrape: &Scrape) -> impl Iterator<Item = &LockFigures> {
     let others = Some(&scrape.others).filter(|others| others.state.is_some() || others.counts != LockCounts::default());

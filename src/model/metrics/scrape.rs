@@ -30,6 +30,9 @@ pub struct Scrape {
     pub servers: Option<ServerFigures>,
     /// How each server is doing, by its address; only servers that report it.
     pub health: Vec<(String, Health)>,
+    /// The checks that are not decided, by kind; none while unknown. Only those whose findings
+    /// somebody should look at.
+    pub unchecked: Vec<(Code, u64)>,
     /// How often the table was out of step with the ensemble.
     pub gaps: u64,
     /// The number of changes that were taken in.

@@ -8,9 +8,11 @@ use serde::Serialize;
 use super::client::ClientFacts;
 use super::contender::millis;
 use super::unreadable::Unreadable;
+use super::verdict::VerdictFacts;
 use super::{Ensemble, SCHEMA, rfc3339};
-use crate::diagnose::{Code, Diagnosis, Finding, NotSeen, Severity, not_seen};
+use crate::diagnose::{Code, Diagnosis, Finding, Severity, not_seen};
 use crate::queue::LockTable;
+use crate::verdict::{Verdict, VerdictKind};
 use lockscope_base::znode::Timestamp;
 
 /// A finding in the list of its lock.
@@ -88,8 +90,11 @@ pub struct Check<'a> {
     /// The number of locks.
     locks: usize,
     fail_on: Severity,
-    /// Whether no finding is as severe as `fail_on`, and everything could be read.
+    /// Whether the locks are known to be well: no finding is as severe as `fail_on`, everything could
+    /// be read, and no check is open.
     passed: bool,
+    #[serde(flatten)]
+    facts: VerdictFacts<'a>,
     findings: Vec<Located<'a>>,
     unreadable: Unreadable<'a>,
     /// The codes that need a longer look.
@@ -97,7 +102,7 @@ pub struct Check<'a> {
     /// How long the look must be for each of these codes, in milliseconds.
     not_seen_needs_ms: BTreeMap<&'static str, u64>,
     #[serde(skip)]
-    needs: Vec<NotSeen>,
+    verdict: Verdict,
 }
 
 impl<'a> Check<'a> {
@@ -111,7 +116,7 @@ impl<'a> Check<'a> {
         fail_on: Severity,
         looked: Duration,
     ) -> Self {
-        let is_bad = |finding: &Finding| finding.severity >= fail_on;
+        let verdict = Verdict::of(table, diagnosis, looked, fail_on);
         let needs = not_seen(diagnosis.thresholds(), looked);
         Self {
             schema: SCHEMA,
@@ -119,22 +124,23 @@ impl<'a> Check<'a> {
             ensemble,
             locks: table.lock_count(),
             fail_on,
-            passed: table.unreadable().is_empty() && !diagnosis.findings().any(is_bad),
+            passed: verdict.kind() == VerdictKind::Well,
+            facts: VerdictFacts::new(&verdict, diagnosis, fail_on),
             findings: diagnosis.findings().map(Located::new).collect(),
             unreadable: Unreadable(table.unreadable()),
             not_seen: needs.iter().map(|not_seen| not_seen.code).collect(),
             not_seen_needs_ms: needs.iter().map(|not_seen| (not_seen.code.id(), millis(not_seen.needs))).collect(),
-            needs,
+            verdict,
         }
     }
 
-    /// Returns whether no finding is as severe as `fail_on`, and everything could be read.
+    /// Returns whether the locks are known to be well.
     pub fn passed(&self) -> bool {
         self.passed
     }
 
-    /// Returns the kinds of findings that need a longer look, so that their absence proves nothing.
-    pub fn not_seen(&self) -> &[NotSeen] {
-        &self.needs
+    /// Returns what is known of the locks.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
     }
 }

@@ -28,6 +28,7 @@ mod sample;
 mod snapshot;
 mod time;
 mod unreadable;
+mod verdict;
 mod waiting;
 
 pub use client::ClientFacts;

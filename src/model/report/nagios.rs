@@ -11,8 +11,9 @@ use std::time::Duration;
 use super::lines::{short_lock, short_sentence};
 use crate::diagnose::{Diagnosis, Finding, Severity, is_likely_election};
 use crate::queue::{Contender, LockQueue, LockTable};
-use crate::text::human::plural;
+use crate::text::human::{duration, plural};
 use crate::text::{Charset, Keep, cut};
+use crate::verdict::{LookedAt, NotKnown, Verdict};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{Timestamp, escaped};
 
@@ -25,7 +26,7 @@ const MAX_NAMED: usize = 5;
 /// The status of a service in monitoring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceStatus {
-    /// No finding counts.
+    /// The locks are well, by what was looked at.
     Ok,
     /// A person should look.
     Warning,
@@ -81,28 +82,32 @@ impl StatusLine {
         Self { status: ServiceStatus::Unknown, text: why.to_owned(), performance: String::new() }
     }
 
-    /// Creates the line for the findings of a table. Findings less severe than `fail_on` are
-    /// counted and do not affect the status.
-    pub fn new(table: &LockTable, diagnosis: &Diagnosis, at: Timestamp, fail_on: Severity) -> Self {
-        let worst = diagnosis.findings().next();
-        let is_complete = table.unreadable().is_empty();
-        let status = match worst.map(|finding| finding.severity).filter(|severity| *severity >= fail_on) {
-            Some(Severity::Critical) => ServiceStatus::Critical,
-            Some(_) => ServiceStatus::Warning,
-            None if is_complete => ServiceStatus::Ok,
-            // The nodes that cannot be read may be in any state.
-            None => ServiceStatus::Unknown,
+    /// Creates the line for the findings of a table that was looked at for `looked`. Findings less
+    /// severe than `fail_on` are counted and do not affect the status.
+    pub fn new(table: &LockTable, diagnosis: &Diagnosis, at: Timestamp, looked: Duration, fail_on: Severity) -> Self {
+        let verdict = Verdict::of(table, diagnosis, looked, fail_on);
+        let status = match &verdict {
+            Verdict::Trouble(Severity::Critical, _) => ServiceStatus::Critical,
+            Verdict::Trouble(..) => ServiceStatus::Warning,
+            Verdict::Well(_) => ServiceStatus::Ok,
+            Verdict::Unknown(_) => ServiceStatus::Unknown,
         };
         let counts = FindingCounts::new(diagnosis);
-        let headline = headline(table, worst.filter(|finding| finding.severity >= fail_on), &counts, fail_on);
-        let (headline, unreadable) = (Some(headline), unreadable(table));
+        let worst = diagnosis.findings().next().filter(|finding| finding.severity >= fail_on);
+        let headline = Some(headline(table, worst, &counts, (looked, fail_on)));
+        let open = diagnosis.last_look().map_or(0, |look| look.open_count(fail_on));
+        let undecided = undecided(&verdict, open);
         // The facts that determine the status come first.
         let parts = match status {
-            ServiceStatus::Unknown => [unreadable, headline, counts.text(), unanswered(table)],
-            _ => [headline, counts.text(), unreadable, unanswered(table)],
+            ServiceStatus::Unknown => [unreadable(table), undecided, headline, counts.text(), None],
+            ServiceStatus::Ok => {
+                [headline, counts.text(), None, None, verdict.looked_at().and_then(LookedAt::what_is_missing)]
+            }
+            _ => [headline, counts.text(), undecided, unreadable(table), None],
         };
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        Self { status, text: parts.join("; "), performance: performance(table, &counts, at) }
+        let parts: Vec<String> = parts.into_iter().chain([unanswered(table)]).flatten().collect();
+        let performance = format!("{} unchecked={open}", performance(table, &counts, at));
+        Self { status, text: parts.join("; "), performance }
     }
 
     /// Creates one line for several ensembles, each with its name: the worst first, where a status
@@ -159,17 +164,36 @@ fn on_one_line(text: &str) -> String {
     line
 }
 
-/// Describes the worst finding, or the absence of findings.
-fn headline(table: &LockTable, worst: Option<&Finding>, counts: &FindingCounts, fail_on: Severity) -> String {
-    let locks = plural(table.lock_count(), "lock", "locks");
+/// Says how many checks are not decided, with one of them where that makes the status unknown.
+fn undecided(verdict: &Verdict, open: usize) -> Option<String> {
+    match verdict.not_known() {
+        Some(why @ NotKnown::Open { first, .. }) => {
+            let first = first.as_ref().map(|open| {
+                let lock = short_lock(&open.lock.path, open.lock.name.as_deref());
+                format!(": {} at {lock}", open.check)
+            });
+            Some(format!("{}{}", why.sentence(), first.unwrap_or_default()))
+        }
+        _ => (open > 0).then(|| format!("{} not decided yet", plural(open, "check is", "checks are"))),
+    }
+}
+
+/// Describes the worst finding, or the absence of findings in this time.
+fn headline(
+    table: &LockTable,
+    worst: Option<&Finding>,
+    counts: &FindingCounts,
+    (looked, fail_on): (Duration, Severity),
+) -> String {
+    let locks = format!("{} in {}", plural(table.lock_count(), "lock", "locks"), duration(looked));
     match worst {
         Some(finding) => {
             let lock = short_lock(&finding.lock.path, finding.lock.name.as_deref());
             let summary = cut(&short_sentence(&finding.summary), SENTENCE_COLUMNS, Keep::Ends, Charset::Unicode);
             format!("{lock} {}: {summary}", finding.code)
         }
-        None if counts.is_empty() => format!("nothing was found at {locks}"),
-        None => format!("nothing at or above {fail_on} was found at {locks}"),
+        None if counts.is_empty() => format!("no finding at {locks}"),
+        None => format!("no finding at or above {fail_on} at {locks}"),
     }
 }
 
@@ -245,18 +269,18 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(1_000_000);
 
-    /// Nodes that were created 90 s ago, each with its owner; 0 for none.
+    /// Nodes that were created 30 s ago, each with its owner; 0 for none.
     fn line(nodes: &[(&str, i64)], unreadable: &[&str], fail_on: Severity) -> (ServiceStatus, String) {
         let stat = |owner: i64| {
             let session = Some(SessionId(owner)).filter(|_| owner != 0);
-            ZnodeStat::of_new(Zxid(2), Timestamp(NOW.0 - 90_000), session)
+            ZnodeStat::of_new(Zxid(2), Timestamp(NOW.0 - 30_000), session)
         };
         let seen = nodes.iter().map(|(at, owner)| seen(at, stat(*owner), b""));
         let closed = unreadable.iter().map(|at| Change::Unreadable { path: path(at), why: "no READ".to_owned() });
         let table = table(seen.chain(closed), NOW);
         let mut diagnosis = Diagnosis::new(Thresholds::default());
         diagnosis.examine(&table, NOW);
-        let line = StatusLine::new(&table, &diagnosis, NOW, fail_on);
+        let line = StatusLine::new(&table, &diagnosis, NOW, Duration::from_secs(3), fail_on);
         (line.status(), line.to_string())
     }
 
@@ -265,7 +289,7 @@ mod tests {
         let of = |name: &str, status, text: &str, performance: &str| {
             (name.to_owned(), StatusLine { status, text: text.to_owned(), performance: performance.to_owned() })
         };
-        let ok = of("a", ServiceStatus::Ok, "nothing was found at 2 locks", "locks=2 waiting=0");
+        let ok = of("a", ServiceStatus::Ok, "no finding at 2 locks in 3.0s", "locks=2 waiting=0");
         assert_eq!(
             StatusLine::of_all(std::slice::from_ref(&ok)).to_string(),
             "LOCKSCOPE OK - 1 of 1 ensemble OK | a/locks=2 a/waiting=0"
@@ -294,8 +318,9 @@ mod tests {
     fn sound_locks_are_ok_with_performance_data() {
         let (status, line) = line(SOUND, &[], Severity::Warning);
         assert_eq!(status, ServiceStatus::Ok);
-        let performance = "locks=2 contenders=3 waiting=1 critical=0 warning=0 info=0 longest_wait=90s;;;0";
-        assert_eq!(line, format!("LOCKSCOPE OK - nothing was found at 2 locks | {performance}"));
+        let performance = "locks=2 contenders=3 waiting=1 critical=0 warning=0 info=0 longest_wait=30s;;;0 unchecked=0";
+        let missing = "2 kinds need a longer look, 12 the servers' answers";
+        assert_eq!(line, format!("LOCKSCOPE OK - no finding at 2 locks in 3.0s; {missing} | {performance}"));
     }
 
     #[test]
@@ -306,7 +331,7 @@ mod tests {
         assert!(critical.starts_with("LOCKSCOPE CRITICAL - /locks/a persistent-contender: "), "{critical}");
         assert!(critical.contains("; 1 critical"), "{critical}");
         assert!(critical.contains(" | locks=1 contenders=2 waiting=1 critical=1 "), "{critical}");
-        assert!(critical.ends_with(" longest_wait=90s;;;0"), "{critical}");
+        assert!(critical.ends_with(" longest_wait=30s;;;0 unchecked=0"), "{critical}");
         let (status, warning) = line(LEFT_BEHIND, &[], Severity::Warning);
         assert_eq!(status, ServiceStatus::Warning);
         assert!(warning.contains("; 1 warning | "), "{warning}");
@@ -316,7 +341,7 @@ mod tests {
     fn findings_below_the_threshold_are_counted_and_leave_the_status_ok() {
         let (status, line) = line(LEFT_BEHIND, &[], Severity::Critical);
         assert_eq!(status, ServiceStatus::Ok);
-        let text = "LOCKSCOPE OK - nothing at or above critical was found at 1 lock; 1 warning | ";
+        let text = "LOCKSCOPE OK - no finding at or above critical at 1 lock in 3.0s; 1 warning; 2 kinds need ";
         assert!(line.starts_with(text), "{line}");
     }
 
@@ -324,7 +349,7 @@ mod tests {
     fn an_unreadable_part_is_not_ok_and_findings_stand() {
         let (status, closed) = line(&SOUND[2..], &["/closed"], Severity::Warning);
         assert_eq!(status, ServiceStatus::Unknown);
-        let text = "LOCKSCOPE UNKNOWN - /closed cannot be read: no READ; nothing was found at 1 lock | locks=1 ";
+        let text = "LOCKSCOPE UNKNOWN - /closed cannot be read: no READ; no finding at 1 lock in 3.0s | locks=1 ";
         assert!(closed.starts_with(text), "{closed}");
         let (status, found) = line(LEFT_BEHIND, &["/closed", "/other"], Severity::Warning);
         assert_eq!(status, ServiceStatus::Warning);
@@ -347,6 +372,6 @@ mod tests {
     fn candidates_of_an_election_do_not_count_as_long_waits() {
         let standing_by = [("/leader/lock-0000000001", 1), ("/leader/lock-0000000002", 2)];
         assert!(line(&standing_by, &[], Severity::Warning).1.contains(" waiting=1 "));
-        assert!(line(&standing_by, &[], Severity::Warning).1.ends_with(" longest_wait=0s;;;0"));
+        assert!(line(&standing_by, &[], Severity::Warning).1.contains(" longest_wait=0s;;;0 "));
     }
 }

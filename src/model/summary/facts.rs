@@ -29,6 +29,8 @@ struct Figures<'a> {
     contenders: usize,
     longest_wait_ms: Option<u64>,
     findings: Counts,
+    verdict: &'static str,
+    open_checks: usize,
     changes_per_second: f64,
     worst: Option<Worst<'a>>,
 }
@@ -76,6 +78,8 @@ impl<'a> Figures<'a> {
             contenders: summary.contenders,
             longest_wait_ms: summary.longest_wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             findings: Counts { critical: counts.critical, warning: counts.warning, info: counts.info },
+            verdict: summary.verdict.id(),
+            open_checks: summary.open_checks,
             changes_per_second: summary.changes_per_second,
             worst: summary.findings.first().map(|finding| Worst::new(finding)),
         }

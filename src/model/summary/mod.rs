@@ -16,6 +16,7 @@ pub use self::facts::EnsembleFacts;
 pub use self::state::{EnsembleState, StateKind};
 use crate::diagnose::{Diagnosis, Finding, Severity};
 use crate::queue::LockTable;
+use crate::verdict::{Verdict, VerdictKind};
 use lockscope_base::znode::Timestamp;
 
 /// The most findings that a summary holds, the most severe first.
@@ -51,6 +52,10 @@ pub struct EnsembleSummary {
     pub longest_wait: Option<Duration>,
     /// The number of findings.
     pub counts: FindingCounts,
+    /// What is known of the locks.
+    pub verdict: VerdictKind,
+    /// The number of checks that are not decided whose findings somebody should look at.
+    pub open_checks: usize,
     /// Changes of nodes a second, over about the last ten seconds.
     pub changes_per_second: f64,
     /// The findings, the most severe first; at most [`MAX_FINDINGS`].
@@ -95,19 +100,22 @@ impl EnsembleSummary {
             contenders: table.contender_count(),
             longest_wait: oldest.map(|oldest| table.server_time(until).since(oldest)),
             counts,
+            verdict: Verdict::of_now(table, diagnosis).kind(),
+            open_checks: diagnosis.last_look().map_or(0, |look| look.open_count(Severity::Warning)),
             changes_per_second: changes.per_second(now),
             findings: diagnosis.findings().take(MAX_FINDINGS).map(shared).collect(),
         }
     }
 
     /// Returns how bad the state is: the greater, the worse. An ensemble that cannot be seen comes
-    /// after one with locks that will never be granted again, and before one with warnings.
+    /// after one with locks that will never be granted again, and before one with warnings. One
+    /// that is not known to be well comes after those.
     pub fn badness(&self) -> (u8, usize, usize, Option<Duration>) {
         let rank = match (self.counts, self.state.kind()) {
             (FindingCounts { critical: 1.., .. }, _) => 5,
             (_, kind) if kind.is_broken() => 4,
             (FindingCounts { warning: 1.., .. }, _) => 3,
-            (_, kind) if kind != StateKind::Live => 2,
+            (_, kind) if kind != StateKind::Live || self.verdict == VerdictKind::Unknown => 2,
             (FindingCounts { info: 1.., .. }, _) => 1,
             _ => 0,
         };

@@ -27,6 +27,7 @@ fn a_summary_counts_locks_contenders_and_the_longest_wait() {
     assert_eq!((seen.locks, seen.contenders), (1, 3));
     assert_eq!(seen.longest_wait, Some(Duration::from_secs(58)));
     assert_eq!(seen.state.kind(), StateKind::Live);
+    assert_eq!((seen.verdict, seen.open_checks), (VerdictKind::Well, 0));
 }
 
 #[test]
@@ -55,6 +56,7 @@ fn an_ensemble_that_cannot_be_seen_ranks_between_critical_findings_and_warnings(
         with(0, 0, StateKind::Refused),
         with(0, 3, StateKind::Live),
         with(0, 0, StateKind::Reading),
+        EnsembleSummary { verdict: VerdictKind::Unknown, ..well.clone() },
         well.clone(),
     ];
     assert!(ordered.is_sorted_by(|worse, better| worse.badness() >= better.badness()));

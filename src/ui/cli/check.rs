@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
@@ -33,6 +34,9 @@ use lockscope_past::record::{PastTime, RecordedState};
 
 /// The minimum surveys of each server during a check; some findings need two.
 const VIEWS: u32 = 3;
+
+/// How much longer than a state must last to be a finding a check looks on, at most.
+const MORE_TIME: Duration = Duration::from_secs(1);
 
 /// The oldest end of a recording that a check accepts: monitoring asks about the present.
 const MAX_RECORDING_AGE: Duration = Duration::from_secs(60);
@@ -128,7 +132,7 @@ async fn run_each(
     let mut failures = Failures::of(contexts.len());
     let mut answer = ExitAnswer::Yes;
     let look = |settings: ResolvedOptions| async move {
-        let looked = look_live(&settings, options.look_for).await?;
+        let looked = look_live(&settings, options).await?;
         Ok((settings, looked))
     };
     let mut looked = pin!(several::results(contexts, look));
@@ -158,7 +162,7 @@ fn print_check(
         Format::Json => write_json_of(out, settings.label(), &check),
         Format::Table => {
             several::write_heading(out, settings.label(), ensemble)?;
-            lines::check(out, table, diagnosis.findings(), check.not_seen(), !is_past)
+            lines::check(out, table, diagnosis, check.verdict(), !is_past)
         }
     })?;
     if !is_past {
@@ -246,8 +250,8 @@ async fn status(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::R
 }
 
 fn status_of(looked: Looked, settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<StatusLine> {
-    let Looked { table, diagnosis, at, .. } = looked;
-    let line = StatusLine::new(&table, &diagnosis, at, options.fail_on);
+    let Looked { table, diagnosis, at, duration, .. } = looked;
+    let line = StatusLine::new(&table, &diagnosis, at, duration, options.fail_on);
     if options.past.store.is_empty() {
         return Ok(line);
     }
@@ -261,40 +265,53 @@ fn status_of(looked: Looked, settings: &ResolvedOptions, options: &CheckOptions)
 async fn read_state(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
     match &options.past.store[..] {
         [store, ..] => read_past_state(settings, store, options.past.at),
-        [] => look_live(settings, options.look_for).await,
+        [] => look_live(settings, options).await,
     }
 }
 
 /// Checks a moment of a recording. Fails when nothing was known at that moment.
 fn read_past_state(settings: &ResolvedOptions, store: &Path, at: Option<PastTime>) -> anyhow::Result<Looked> {
     let Moment { at, state, ensemble, since } = past::moment(store, at, settings.utc)?;
-    let RecordedState { table, diagnosis, .. } = state;
+    let RecordedState { table, mut diagnosis, .. } = state;
     let when = || date_and_time(at, settings.utc);
     ensure!(table.is_live(), "nothing is known of the locks at {}: there was no connection; name another time", when());
+    if diagnosis.last_look().is_none() {
+        // The recorder has not looked since the state was stored, which it does each second.
+        diagnosis.examine(&table, at);
+    }
     Ok(Looked { ensemble, table, diagnosis, at, duration: at.since(since) })
 }
 
-/// Checks the live locks for `look_for` after everything was read. Fails when the table is not live
-/// at the end: such a table has no findings.
-async fn look_live(settings: &ResolvedOptions, look_for: Duration) -> anyhow::Result<Looked> {
+/// Checks the live locks for `look_for` after everything was read, and a little longer while checks
+/// are open that could fail. Fails when the table is not live at the end: such a table has no
+/// findings.
+async fn look_live(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
     let mut live = LiveTable::start(settings)?;
-    live.survey(settings, true, look_for / VIEWS)?;
-    let watched = watch(&mut live, look_for).await;
+    live.survey(settings, true, options.look_for / VIEWS)?;
+    let longest = options.look_for + settings.thresholds.settled_after + MORE_TIME;
+    let watched = watch(&mut live, options.look_for..longest, options.fail_on).await;
     let (ensemble, trouble) = (live.ensemble(), live.trouble().to_owned());
     let (table, diagnosis, at) = live.stop().await;
-    watched?;
+    let duration = watched?;
     some_root_is_readable(&table, &settings.roots)?;
     ensure!(table.is_live(), "the connection was lost while the locks were read: {trouble}; try again");
-    Ok(Looked { ensemble, table, diagnosis, at, duration: look_for })
+    Ok(Looked { ensemble, table, diagnosis, at, duration })
 }
 
-async fn watch(live: &mut LiveTable, look_for: Duration) -> anyhow::Result<()> {
+/// Looks for the shortest of these times, and for up to the longest while checks are open. Returns
+/// the time that it took.
+async fn watch(live: &mut LiveTable, look_for: Range<Duration>, fail_on: Severity) -> anyhow::Result<Duration> {
     live.read_once().await?;
-    let end = Instant::now() + look_for;
-    while let Ok(events) = timeout_at(end, live.next()).await {
+    let began = Instant::now();
+    while let Ok(events) = timeout_at(began + look_for.start, live.next()).await {
         events?;
     }
-    Ok(())
+    while live.open_checks(fail_on) > 0
+        && let Ok(events) = timeout_at(began + look_for.end, live.next()).await
+    {
+        events?;
+    }
+    Ok(began.elapsed().max(look_for.start))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::deadline;
 use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
-use lockscope_model::diagnose::{Diagnosis, rest_between_checks};
+use lockscope_model::diagnose::{Diagnosis, Severity, rest_between_checks};
 use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable};
 use lockscope_model::report::Initial;
 use lockscope_model::server_view::ServerView;
@@ -329,6 +329,12 @@ impl LiveTable {
 
     pub(super) fn table(&self) -> &LockTable {
         self.live.table()
+    }
+
+    /// Returns how many checks the last look could not decide whose findings would have at least
+    /// this severity.
+    pub(super) fn open_checks(&self, least: Severity) -> usize {
+        self.live.diagnosis().last_look().map_or(0, |look| look.open_count(least))
     }
 
     /// Returns why the current state of the locks is unknown.

@@ -267,7 +267,8 @@ async fn show(
         options.settings.write,
     );
     let importer = PastImporter::new(options.observe.clone(), options.settings.thresholds);
-    let surveyor = if asks_servers && is_open { Some(Surveyor::start(options.survey)?) } else { None };
+    let asks = (asks_servers && is_open).then(|| Surveyor::start_after(options.survey, app.world().table().view()));
+    let surveyor = asks.transpose()?;
     let compared = options.observe.connection.clone();
     let mut sources = Sources::new(observer, surveyor, compared);
     let console =

@@ -101,13 +101,25 @@ impl Surveyor {
     ///
     /// Panics outside of a Tokio runtime.
     pub fn start(options: SurveyOptions) -> Result<Self, BadConnectString> {
+        Self::start_after(options, &ServerView::default())
+    }
+
+    /// Starts as [`start`](Self::start) does, after another survey of the ensemble. If all members
+    /// answered that one, the first view is returned once they answered again, or after ten seconds:
+    /// a view without them would tell of clients that are gone.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside of a Tokio runtime.
+    pub fn start_after(options: SurveyOptions, before: &ServerView) -> Result<Self, BadConnectString> {
+        let is_whole = before.every_member_answered();
         let target = ConnectString::parse(&options.connection.connect, options.connection.tls.is_some())?;
         let (sender, views) = watch::channel(Arc::default());
         let (watchers_wanted, looked) = watch::channel(false);
         let cancel = CancellationToken::new();
         let stopped = cancel.clone();
         let task = tokio::spawn(async move {
-            let _ = stopped.run_until_cancelled(run::run(options, target, sender, looked)).await;
+            let _ = stopped.run_until_cancelled(run::run(options, target, sender, looked, is_whole)).await;
         });
         Ok(Self { views, watchers_wanted, task, cancel: cancel.drop_guard() })
     }

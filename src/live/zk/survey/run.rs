@@ -1,10 +1,11 @@
 //! Runs a survey: one task for each member, and a view combined from their reports.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::member::Member;
 use super::members::{MemberAddress, MemberList, find_members};
@@ -16,6 +17,9 @@ use lockscope_model::server_view::{Load, MemberView, ServerMode, ServerView};
 
 /// The most queued reports: more than any ensemble has members.
 const MAX_QUEUED_REPORTS: usize = 32;
+
+/// The longest time until the first view of a survey that follows another one.
+const MAX_WAIT_FOR_ALL: Duration = Duration::from_secs(10);
 
 /// The result of one round of one member.
 struct RoundReport {
@@ -37,12 +41,14 @@ struct Survey {
     load: Load,
 }
 
-/// Asks until nobody wants views. Dropping the future stops the survey.
+/// Asks until nobody wants views. Dropping the future stops the survey. With `waits_for_all`, the
+/// first view is sent when all members have answered, or after [`MAX_WAIT_FOR_ALL`].
 pub(super) async fn run(
     options: SurveyOptions,
     target: ConnectString,
     views: watch::Sender<Arc<ServerView>>,
     watchers_wanted: watch::Receiver<bool>,
+    waits_for_all: bool,
 ) {
     if options.by == ViewBy::Off {
         return;
@@ -63,13 +69,18 @@ pub(super) async fn run(
         load: Load::default(),
     };
     survey.update_members().await;
+    let mut waits_until = waits_for_all.then(|| Instant::now() + MAX_WAIT_FOR_ALL);
     loop {
         tokio::select! {
             () = views.closed() => return,
             Some(report) = reported.recv() => survey.add_report(report),
             Ok(()) = survey.own.changed() => survey.update_members().await,
         }
-        views.send_replace(Arc::new(survey.view()));
+        let view = survey.view();
+        if waits_until.is_none_or(|until| Instant::now() >= until || view.every_member_answered()) {
+            waits_until = None;
+            views.send_replace(Arc::new(view));
+        }
     }
 }
 

@@ -36,7 +36,8 @@ impl App {
             if found.is_empty() {
                 let servers = self.settings.asks_servers.then(|| &**world.table().view());
                 let why = self.settings.bindings.name(Command::Go(Screen::Servers));
-                findings::write_none(&mut page, self.shows_truth(), servers, &why);
+                let open = world.open_checks_of(lock.id());
+                findings::write_none(&mut page, self.shows_truth(), open, servers, &why);
             } else {
                 findings::write(&mut page, found, selected);
             }

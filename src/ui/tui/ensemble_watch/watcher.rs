@@ -71,7 +71,8 @@ impl Watcher {
                 () = until(self.next_look()) => self.look(),
                 () = sleep_until(self.survey_from), if starts => {
                     // A malformed connect string is refused long before.
-                    surveyor = Surveyor::start(self.survey.clone()).ok();
+                    let before = self.followed.live.table().view();
+                    surveyor = Surveyor::start_after(self.survey.clone(), before).ok();
                     self.survey_from += self.survey.min_interval;
                 }
                 batch = self.followed.observer.next(), if !self.is_over => {

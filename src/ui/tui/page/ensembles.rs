@@ -4,7 +4,8 @@ use super::{Columns, Sign, Tone, Writer};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Finding, Severity};
 use lockscope_model::summary::{EnsembleSummary, StateKind};
-use lockscope_model::text::human::{count, date_and_time, time_of_day};
+use lockscope_model::text::human::{count, date_and_time, plural, time_of_day};
+use lockscope_model::verdict::VerdictKind;
 
 /// The columns of an event: its time, then a sentence that may begin with a sign.
 pub const EVENT_COLUMNS: Columns = Columns { signs: true, label: 10, label_tone: Tone::Dim };
@@ -64,7 +65,13 @@ pub fn write_findings(page: &mut Writer, of: OfEnsemble<'_>) {
         page.sentence(&format!("{} findings more: go into the ensemble.", count(more)), Tone::Dim);
     }
     if all == 0 && state == StateKind::Live {
-        page.sentence("Nothing is wrong with its locks, as far as is known.", Tone::Text);
+        page.sentence(&format!("No finding at {}.", plural(summary.locks, "lock", "locks")), Tone::Text);
+    }
+    if summary.open_checks > 0 {
+        let open = plural(summary.open_checks, "check is", "checks are");
+        page.sentence(&format!("{open} not decided yet."), Tone::Unsure);
+    } else if summary.verdict == VerdictKind::Unknown && state == StateKind::Live {
+        page.sentence("Not everything could be looked at: go into the ensemble.", Tone::Unsure);
     }
 }
 

@@ -1,8 +1,9 @@
 //! The findings about the open lock, and their remedies.
 
 use super::{Sign, Tone, Writer};
-use lockscope_model::diagnose::{Finding, Severity};
+use lockscope_model::diagnose::{Finding, OpenCheck, Severity};
 use lockscope_model::server_view::ServerView;
+use lockscope_model::text::human::duration;
 
 /// Writes the findings of a lock: first those about the selected contender, then by severity.
 pub fn write(page: &mut Writer, mut findings: Vec<&Finding>, selected: Option<&str>) {
@@ -24,13 +25,24 @@ pub fn write(page: &mut Writer, mut findings: Vec<&Finding>, selected: Option<&s
     }
 }
 
-/// Writes that nothing is wrong, and how reliable that is. `servers`: what the servers report;
+/// Writes that there is no finding, and how reliable that is. `open`: the checks of the lock that are
+/// not decided. `servers`: what the servers report;
 /// `None` when they are not asked. `why` is the key of the screen with the details.
-pub fn write_none(page: &mut Writer, live: bool, servers: Option<&ServerView>, why: &str) {
+pub fn write_none<'a>(
+    page: &mut Writer,
+    live: bool,
+    open: impl Iterator<Item = &'a OpenCheck>,
+    servers: Option<&ServerView>,
+    why: &str,
+) {
     if !live {
         return page.sentence("Not in step with the ensemble: the lock's state is not known.", Tone::Text);
     }
-    page.sentence("Nothing is wrong with this lock, as far as is known.", Tone::Text);
+    page.sentence("No finding at this lock.", Tone::Text);
+    for OpenCheck { check, known_in, .. } in open {
+        let when = known_in.map(|known_in| format!(" (known in {})", duration(known_in))).unwrap_or_default();
+        page.sentence(&format!("Not decided yet: {check}{when}."), Tone::Unsure);
+    }
     let unknown = match servers {
         None => format!("The servers are not asked, so it is not known whether the clients are alive ({why})."),
         Some(view) if !view.provenance().can_prove() => {

@@ -22,6 +22,7 @@ use lockscope_model::diagnose::Severity;
 use lockscope_model::summary::{FindingCounts, StateKind};
 use lockscope_model::text::human::{count, duration, plural, rate};
 use lockscope_model::text::{Keep, width};
+use lockscope_model::verdict::VerdictKind;
 
 /// The program's name, with a blank on either side.
 const PROGRAM: &str = " lockscope ";
@@ -49,10 +50,12 @@ impl ListView for Ensembles {
         let (theme, signs) = (view.theme, &view.theme.signs);
         let counts = row.summary.as_ref().map(|summary| summary.counts).unwrap_or_default();
         let style = |style| if row.is_live() { style } else { theme.dim };
+        let is_known = row.summary.as_ref().is_none_or(|summary| summary.verdict != VerdictKind::Unknown);
         match counts {
             FindingCounts { critical: 1.., .. } => Some((signs.bad, style(theme.bad))),
             _ if row.state().is_broken() => Some((signs.bad, theme.bad)),
             FindingCounts { warning: 1.., .. } => Some((signs.warning, style(theme.wait))),
+            FindingCounts { .. } if row.is_live() && !is_known => Some((signs.unknown, theme.unsure)),
             FindingCounts { .. } => None,
         }
     }

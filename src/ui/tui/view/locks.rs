@@ -41,7 +41,8 @@ impl ListView for Locks {
         let (theme, table) = (view.theme, view.app.world().table());
         let contenders = plural(table.contender_count(), "contender", "contenders");
         let (critical, warning) = view.app.world().troubled();
-        let fine = table.lock_count().saturating_sub(critical + warning);
+        let without = table.lock_count().saturating_sub(critical + warning);
+        let open = view.app.world().open_checks();
         let mut after_filter = Vec::new();
         if critical > 0 {
             after_filter.push((format!("{} {} critical", theme.signs.bad, count(critical)), view.data(theme.bad)));
@@ -54,8 +55,11 @@ impl ListView for Locks {
             let locks = plural(table.lock_count(), "lock", "locks");
             after_filter.push((format!("{locks}, {contenders}"), theme.text));
         } else {
-            after_filter.push((format!("{} fine", count(fine)), theme.text));
+            after_filter.push((format!("{} no finding", count(without)), theme.text));
             after_filter.push((contenders, theme.dim));
+        }
+        if open > 0 {
+            after_filter.push((format!("{} still open", count(open)), view.data(theme.unsure)));
         }
         let bottom = table.unreadable().iter().next().map(|(path, why)| {
             let count = plural(table.unreadable().len(), "place", "places");

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::{TimelineEntry, World};
 use lockscope_base::znode::Timestamp;
-use lockscope_model::diagnose::{Finding, FindingChanges, Severity, rest_between_checks};
+use lockscope_model::diagnose::{Finding, FindingChanges, LastLook, OpenCheck, Severity, rest_between_checks};
 use lockscope_model::queue::{LedBefore, LockId};
 use lockscope_past::record::{BatchRecorder, Looked};
 
@@ -117,6 +117,17 @@ impl World {
             Severity::Warning => (critical, warning + 1),
             Severity::Info => (critical, warning),
         })
+    }
+
+    /// Returns the number of checks that are not decided whose findings somebody should look at.
+    pub fn open_checks(&self) -> usize {
+        self.live.diagnosis().last_look().map_or(0, |look| look.open_count(Severity::Warning))
+    }
+
+    /// Returns the checks of a lock that are not decided.
+    pub fn open_checks_of(&self, lock: LockId) -> impl Iterator<Item = &OpenCheck> {
+        let open = self.live.diagnosis().last_look().into_iter().flat_map(LastLook::open);
+        open.filter(move |open| open.lock.id == lock)
     }
 
     /// Returns the number of locks whose worst finding is critical, and of those whose worst is a
