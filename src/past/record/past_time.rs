@@ -23,6 +23,8 @@ pub enum PastTime {
     TimeOfDay(NaiveTime),
     /// A time span before now.
     Ago(Duration),
+    /// Now.
+    Now,
 }
 
 impl PastTime {
@@ -32,9 +34,20 @@ impl PastTime {
         if utc { self.resolve_in(&Utc, now) } else { self.resolve_in(&Local, now) }
     }
 
+    /// Returns the point in time as the end of a range that begins at `from`: a time of day is the
+    /// first one after that. Returns `None` for a time outside of the calendar.
+    pub fn resolve_after(self, from: Timestamp, now: Timestamp, utc: bool) -> Option<Timestamp> {
+        match self {
+            Self::TimeOfDay(time) if utc => first_after(&Utc, time, from),
+            Self::TimeOfDay(time) => first_after(&Local, time, from),
+            other => other.resolve(now, utc),
+        }
+    }
+
     fn resolve_in<Z: TimeZone>(self, zone: &Z, now: Timestamp) -> Option<Timestamp> {
         match self {
             Self::At(time) => Some(time),
+            Self::Now => Some(now),
             Self::Ago(ago) => Some(Timestamp(now.0.checked_sub(i64::try_from(ago.as_millis()).ok()?)?)),
             Self::Clock(time) => times(zone, time).pop(),
             Self::TimeOfDay(time) => {
@@ -46,6 +59,13 @@ impl PastTime {
             }
         }
     }
+}
+
+/// Returns the first time, not before `from`, at which a wall clock shows this time of day.
+fn first_after<Z: TimeZone>(zone: &Z, time: NaiveTime, from: Timestamp) -> Option<Timestamp> {
+    let day = DateTime::<Utc>::from_timestamp_millis(from.0)?.with_timezone(zone).date_naive();
+    let days = (0..=2).filter_map(|after| day.checked_add_days(Days::new(after)));
+    days.flat_map(|day| times(zone, day.and_time(time))).find(|found| *found >= from)
 }
 
 /// Returns the times at which a wall clock showed `shown`: two where it was set back, none where it
@@ -65,6 +85,9 @@ impl FromStr for PastTime {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if ["now", "end"].contains(&text) {
+            return Ok(Self::Now);
+        }
         if let Some(ago) = text.strip_prefix('-') {
             let ago = humantime::parse_duration(ago).ok().filter(|ago| *ago <= MAX_AGO);
             let ago = ago.ok_or("write how long ago as in -90s, -10m or -1h30m")?;
@@ -82,7 +105,7 @@ impl FromStr for PastTime {
         }
         let time_of_day = |pattern| NaiveTime::parse_from_str(text, pattern).ok();
         let found = ["%H:%M:%S%.f", "%H:%M"].into_iter().find_map(time_of_day).map(Self::TimeOfDay);
-        found.ok_or("write a time as in 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z")
+        found.ok_or("write a time as in 02:13, 02:13:30, -10m, now or 2026-05-01T02:13:00Z")
     }
 }
 
@@ -126,6 +149,22 @@ mod tests {
         assert_eq!(shown("-10m", 3), "2024-05-01T14:31:07.250Z");
         assert_eq!(shown("-1h30m", 0), "2024-05-01T13:11:07.250Z");
         assert_eq!(shown("-0s", 0), "2024-05-01T14:41:07.250Z");
+    }
+
+    #[test]
+    fn the_end_of_a_range_is_the_first_such_time_after_its_beginning() {
+        let from = |text: &str| text.parse::<PastTime>().unwrap().resolve(NOW, true).unwrap();
+        let ends = |text: &str, begins| {
+            let end = text.parse::<PastTime>().unwrap().resolve_after(from(begins), NOW, true).unwrap();
+            lockscope_model::report::rfc3339(end).unwrap()
+        };
+        assert_eq!(ends("15:30", "14:00"), "2024-05-01T15:30:00.000Z", "it has not come yet");
+        assert_eq!(ends("15:30", "14:50"), "2024-04-30T15:30:00.000Z", "of the same day");
+        assert_eq!(ends("02:13", "22:00"), "2024-05-01T02:13:00.000Z", "over midnight");
+        assert_eq!(ends("14:00", "14:00"), "2024-05-01T14:00:00.000Z");
+        assert_eq!(ends("now", "14:00"), "2024-05-01T14:41:07.250Z");
+        assert_eq!(ends("-5m", "14:00"), "2024-05-01T14:36:07.250Z");
+        assert_eq!(shown("now", 2), shown("end", 0));
     }
 
     #[test]

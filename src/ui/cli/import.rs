@@ -17,6 +17,7 @@ use super::output::{note, print, write_json};
 use super::past;
 use super::progress_line::ProgressLine;
 use super::resolved::ResolvedOptions;
+use lockscope_base::time::now;
 use lockscope_base::znode::{TimeRange, Timestamp, Zxid};
 use lockscope_model::report::rfc3339;
 use lockscope_model::text::human::{bytes, count, countdown, date_and_time, duration, plural, rate};
@@ -136,10 +137,10 @@ fn import_now(
     let mut time = TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) };
     if plan.from.is_some() || plan.to.is_some() {
         let end = files.latest_time()?;
-        let resolved = |time: Option<PastTime>, or| time.map_or(Ok(or), |time| past::resolve(time, end, settings.utc));
-        time = TimeRange { from: resolved(plan.from, time.from)?, to: resolved(plan.to, time.to)? };
+        let (from, to) = past::resolve_both(plan.from, plan.to, (end, now()), settings.utc)?;
+        time = TimeRange { from: from.unwrap_or(time.from), to: to.unwrap_or(time.to) };
     }
-    anyhow::ensure!(time.from <= time.to, "--from is later than --to: exchange them");
+    anyhow::ensure!(time.from <= time.to, "{}", past::EXCHANGED);
     let options = ImportOptions {
         roots: settings.roots.clone(),
         named: settings.locks.clone(),

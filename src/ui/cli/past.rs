@@ -2,15 +2,28 @@
 //! read.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 
 use super::output::note;
+use lockscope_base::time::now;
 use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::report::Ensemble;
 use lockscope_model::text::human::date_and_time;
 use lockscope_past::record::{Damage, Past, PastTime, Playback, ReadError, RecordedState, SegmentInfo};
+
+const NO_SUCH_TIME: &str = "there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z";
+
+/// What is wrong with a range that ends before it begins.
+pub(super) const EXCHANGED: &str = "--from is later than --to: exchange them";
+
+/// How far the end of a range may be ahead. A later one is a range whose bounds are exchanged.
+const MAX_AHEAD: Duration = Duration::from_secs(12 * 3600);
+
+/// A recording that ended less than this ago is still written.
+const STILL_WRITTEN: Duration = Duration::from_secs(10);
 
 /// The moment at which a recording is read.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -54,8 +67,51 @@ pub(super) struct Moment {
 
 /// Resolves a written time in a recording with this end: `02:13` is the last one before the end.
 pub(super) fn resolve(time: PastTime, end: Timestamp, utc: bool) -> anyhow::Result<Timestamp> {
-    time.resolve(end, utc)
-        .context("there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z")
+    time.resolve(end, utc).context(NO_SUCH_TIME)
+}
+
+/// Resolves the written bounds of a range, in a recording that ends at `last`. A time of day is the
+/// last one before the end as the beginning, and the first one after the beginning as the end. An end
+/// that has not come yet is now, or the end of the recording if it is still written.
+pub(super) fn resolve_both(
+    from: Option<PastTime>,
+    to: Option<PastTime>,
+    (last, now): (Timestamp, Timestamp),
+    utc: bool,
+) -> anyhow::Result<(Option<Timestamp>, Option<Timestamp>)> {
+    let from = match from {
+        Some(written @ PastTime::TimeOfDay(_)) => Some(resolve_unless_missing(written, (last, now), utc)?),
+        written => written.map(|written| resolve(written, last, utc)).transpose()?,
+    };
+    let to = match (from, to) {
+        (Some(from), Some(to)) => Some(to.resolve_after(from, last, utc).context(NO_SUCH_TIME)?),
+        (None, to) => to.map(|to| resolve(to, last, utc)).transpose()?,
+        (Some(_), None) => None,
+    };
+    let begins = from.unwrap_or(last);
+    ensure!(to.is_none_or(|to| begins > now || to.since(now) <= MAX_AHEAD), "{EXCHANGED}");
+    let end = if now.since(last) < STILL_WRITTEN { last } else { now };
+    Ok((from, to.map(|to| if to > now && begins <= now { end } else { to })))
+}
+
+/// Resolves a time of day as a beginning. Fails if the recording ended within a day, and before
+/// the last such time: an earlier one is not what was asked for.
+fn resolve_unless_missing(time: PastTime, (last, now): (Timestamp, Timestamp), utc: bool) -> anyhow::Result<Timestamp> {
+    let today = resolve(time, now, utc)?;
+    let ended_lately = now.since(last) < MAX_AHEAD * 2;
+    ensure!(
+        !ended_lately || today <= last,
+        "nothing was recorded at {} or later: the recording ends at {}; name the day for an earlier one",
+        date_and_time(today, utc),
+        date_and_time(last, utc)
+    );
+    resolve(time, last, utc)
+}
+
+/// Returns whether two times are of different days.
+fn is_another_day(one: Timestamp, other: Timestamp, utc: bool) -> bool {
+    let day = |at| date_and_time(at, utc).split(' ').next().map(str::to_owned);
+    day(one) != day(other)
 }
 
 /// Returns the part of a recording that the options name. A missing bound is that of the recording.
@@ -70,11 +126,14 @@ pub(super) fn span(
     let Some(TimeRange { from: first, to: last }) = past.span()? else {
         bail!("nothing was recorded in {} yet", store.display())
     };
-    let resolved = |time: Option<PastTime>| time.map(|time| resolve(time, last, utc)).transpose();
-    let (from, to) = (resolved(from)?, resolved(to)?);
+    let (named_day, now) = (from.is_some_and(|from| !matches!(from, PastTime::TimeOfDay(_))), now());
+    let (from, to) = resolve_both(from, to, (last, now), utc)?;
+    if let Some(day) = from.filter(|from| !named_day && is_another_day(*from, last, utc)) {
+        note(&format!("read from {} on: name the day for another one", date_and_time(day, utc)));
+    }
     let (from, to) = (from.or(to.filter(|to| *to < first)), to.or(from.filter(|from| *from > last)));
     let time = TimeRange { from: from.unwrap_or(first), to: to.unwrap_or(last) };
-    ensure!(time.from <= time.to, "--from is later than --to: exchange them");
+    ensure!(time.from <= time.to, "{EXCHANGED}");
     if !past.has_any(time)? {
         return Err(not_recorded_within(past, time, utc));
     }
@@ -158,4 +217,48 @@ fn recorded_around(past: &mut Past, at: Timestamp, utc: bool) -> String {
 fn damaged(store: &Path, at: Timestamp, damage: Damage, utc: bool) -> anyhow::Error {
     let (store, at) = (store.display(), date_and_time(at, utc));
     anyhow::anyhow!("{store} is damaged at {at}: {damage}; name another time")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-05-02 17:10 UTC.
+    const NOW: Timestamp = Timestamp(1_777_741_800_000);
+
+    /// Returns the range that is written so at 17:10, for a recording that ended this many minutes
+    /// before.
+    fn range(from: &str, to: &str, ended: i64) -> Result<String, String> {
+        let written = |text: &str| (!text.is_empty()).then(|| text.parse().expect("a time"));
+        let (from, to) = resolve_both(written(from), written(to), (Timestamp(NOW.0 - ended * 60_000), NOW), true)
+            .map_err(|error| error.to_string())?;
+        let shown = |at: Option<Timestamp>| at.map_or("-".to_owned(), |at| date_and_time(at, true)[5..16].to_owned());
+        Ok(format!("{} to {}", shown(from), shown(to)))
+    }
+
+    #[test]
+    fn a_range_ends_on_the_day_on_which_it_begins_or_the_next() {
+        for (from, to, ended, expected) in [
+            ("17:00", "18:00", 0, "05-02 17:00 to 05-02 17:10"),
+            ("16:00", "17:00", 0, "05-02 16:00 to 05-02 17:00"),
+            ("17:20", "18:00", 0, "05-01 17:20 to 05-01 18:00"),
+            ("22:00", "02:13", 0, "05-01 22:00 to 05-02 02:13"),
+            ("16:00", "now", 0, "05-02 16:00 to 05-02 17:10"),
+            ("-10m", "now", 0, "05-02 17:00 to 05-02 17:10"),
+            ("", "17:00", 0, "- to 05-02 17:00"),
+            ("16:00", "18:00", 30, "05-02 16:00 to 05-02 17:10"),
+            ("2026-05-01T10:00:00Z", "11:00", 0, "05-01 10:00 to 05-01 11:00"),
+            ("2030-05-01T10:00:00Z", "2030-05-01T11:00:00Z", 0, "05-01 10:00 to 05-01 11:00"),
+        ] {
+            assert_eq!(range(from, to, ended), Ok(expected.to_owned()), "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn a_range_that_ends_before_it_begins_or_was_not_recorded_is_refused() {
+        assert_eq!(range("16:00", "15:00", 0), Err(EXCHANGED.to_owned()));
+        assert_eq!(range("-10m", "16:55", 0), Err(EXCHANGED.to_owned()));
+        let refused = range("17:00", "17:05", 30).expect_err("it ended at 16:40");
+        assert!(refused.starts_with("nothing was recorded at 2026-05-02 17:00"), "{refused}");
+    }
 }
