@@ -1,5 +1,6 @@
 //! Decides when to ask a server again, so that all questions together take little of its time.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -36,6 +37,9 @@ const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// long, which says nothing about later answers.
 const ASSUMED_FIRST_COST: Duration = Duration::from_millis(20);
 
+/// The number of answers whose cost is remembered.
+const MAX_COSTS: usize = 5;
+
 /// Decides when to ask a server the same question again.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
@@ -43,7 +47,9 @@ pub(super) struct Pace {
     min_interval: Duration,
     max_interval: Duration,
     backoff: Backoff,
-    last_cost: Duration,
+    /// The costs of the last answers, the oldest first.
+    costs: VecDeque<Duration>,
+    last_wait: Duration,
     due: Option<Instant>,
 }
 
@@ -56,7 +62,8 @@ impl Pace {
             min_interval,
             max_interval: budget.max_interval.min(max_interval),
             backoff: Backoff::new(MIN_INTERVAL, MAX_RETRY_INTERVAL),
-            last_cost: ASSUMED_FIRST_COST,
+            costs: [ASSUMED_FIRST_COST].into(),
+            last_wait: min_interval,
             due: None,
         }
     }
@@ -66,12 +73,25 @@ impl Pace {
         self.due.is_none_or(|due| Instant::now() >= due)
     }
 
-    /// Records an answer that took `took`. The shorter of the last two counts, because a server
-    /// that collects garbage once is not slow.
+    /// Records an answer that took `took`. The median of the last few counts, and the wait at most
+    /// doubles: a server that collects garbage, or has just been elected, is slow for a moment only,
+    /// in which an answer is wanted most.
     pub(super) fn answered(&mut self, took: Duration) -> Duration {
         self.backoff.reset();
-        let cost = took.min(std::mem::replace(&mut self.last_cost, took));
-        self.wait((cost * self.budget.one_in).min(self.max_interval).max(self.min_interval))
+        if self.costs.len() == MAX_COSTS {
+            self.costs.pop_front();
+        }
+        self.costs.push_back(took);
+        let wait = (self.median_cost() * self.budget.one_in).min(self.max_interval);
+        self.last_wait = wait.min(self.last_wait * 2).max(self.min_interval);
+        self.wait(self.last_wait)
+    }
+
+    /// Returns the median, the lower one of an even number.
+    fn median_cost(&self) -> Duration {
+        let mut costs: Vec<Duration> = self.costs.iter().copied().collect();
+        costs.sort_unstable();
+        costs.get(costs.len().saturating_sub(1) / 2).copied().unwrap_or_default()
     }
 
     /// Records a missing answer: waits a second, then about twice as long each time.
@@ -91,30 +111,31 @@ impl Pace {
 mod tests {
     use super::*;
 
+    /// Returns the waits, in seconds, after answers that took so many milliseconds.
+    fn waits(pace: &mut Pace, took: &[u64]) -> Vec<u64> {
+        took.iter().map(|took| pace.answered(Duration::from_millis(*took)).as_secs()).collect()
+    }
+
     #[test]
-    fn a_server_that_takes_longer_is_asked_less_often() {
+    fn a_server_that_takes_longer_is_asked_less_often_step_by_step() {
         let mut pace = Pace::new(CLIENTS, MIN_INTERVAL, Duration::MAX);
-        assert_eq!(pace.answered(Duration::from_millis(1)), MIN_INTERVAL);
-        pace.answered(Duration::from_millis(100));
-        assert_eq!(pace.answered(Duration::from_millis(200)), Duration::from_secs(15));
-        pace.answered(Duration::from_secs(5));
-        assert_eq!(pace.answered(Duration::from_secs(5)), CLIENTS.max_interval);
+        assert_eq!(waits(&mut pace, &[1, 1, 1]), [1, 1, 1]);
+        assert_eq!(waits(&mut pace, &[100, 200, 200, 200, 200, 200, 200, 200]), [1, 1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(waits(&mut pace, &[5_000; 5]), [30, 30, 60, 60, 60]);
+        assert_eq!(waits(&mut pace, &[1, 1, 1]), [60, 60, 1], "it is fast again");
     }
 
     #[test]
     fn a_server_is_asked_at_the_given_interval_whatever_the_cost() {
         let mut pace = Pace::new(WATCHERS, MIN_INTERVAL, Duration::from_secs(5));
-        pace.answered(Duration::from_secs(1));
-        assert_eq!(pace.answered(Duration::from_secs(1)), Duration::from_secs(5));
+        assert_eq!(waits(&mut pace, &[1_000; 6]).last(), Some(&5));
     }
 
     #[test]
-    fn one_slow_answer_does_not_slow_the_pace() {
+    fn a_few_slow_answers_do_not_slow_the_pace() {
         let mut pace = Pace::new(CLIENTS, MIN_INTERVAL, Duration::MAX);
-        assert!(pace.answered(Duration::from_secs(2)) < Duration::from_secs(4), "the first");
-        pace.answered(Duration::from_millis(2));
-        assert_eq!(pace.answered(Duration::from_secs(2)), MIN_INTERVAL);
-        assert_eq!(pace.answered(Duration::from_secs(2)), CLIENTS.max_interval);
+        assert_eq!(waits(&mut pace, &[2_000]), [2], "the first");
+        assert_eq!(waits(&mut pace, &[2, 2, 2_000, 2, 2_000, 2_000, 2, 2]), [3, 1, 2, 1, 1, 2, 4, 1]);
     }
 
     #[test]
