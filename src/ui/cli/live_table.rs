@@ -51,6 +51,8 @@ pub(super) struct LiveTable {
     started: Instant,
     /// Whether the initial state is reported, contender by contender.
     reports_initial: bool,
+    /// Whether it was said that the locks are followed by one-shot watches.
+    said_one_shot: bool,
     /// The next changes, until everything was read and reported.
     first_batch: Option<Vec<Observed>>,
     /// The deadline for the servers to name the clients.
@@ -101,6 +103,7 @@ impl LiveTable {
             said: None,
             started: Instant::now(),
             reports_initial: false,
+            said_one_shot: false,
             first_batch: None,
             view_awaited_until: None,
             found: Vec::new().into_iter(),
@@ -293,6 +296,7 @@ impl LiveTable {
         let Change::Connection(link) = change else { return None };
         match link {
             ConnectionState::Connecting { reason: Some(reason), .. } => self.trouble = Some(reason.clone()),
+            ConnectionState::Connected { recursive: false, .. } => self.say_one_shot(),
             ConnectionState::Connecting { reason: None, .. } | ConnectionState::Connected { .. } => {}
             ConnectionState::Overloaded { reason } => return Some(reason.clone()),
             ConnectionState::Lost { reason } | ConnectionState::Lagging { reason, .. } => {

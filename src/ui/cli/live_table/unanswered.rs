@@ -25,6 +25,17 @@ impl LiveTable {
         });
     }
 
+    /// Reports once, for a command that watches, that short holds may be missed.
+    pub(super) fn say_one_shot(&mut self) {
+        if !self.reports_initial || std::mem::replace(&mut self.said_one_shot, true) {
+            return;
+        }
+        let of = self.label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
+        output::note(&format!(
+            "{of}the server has no recursive watches that can be relied on (ZooKeeper has them from 3.6 on): the locks are              followed by one-shot watches, so that short holds may be missed"
+        ));
+    }
+
     /// Returns the error that the ensemble did not answer, with the reason.
     pub(in crate::cli) fn no_answer(&self) -> anyhow::Error {
         let ensemble = self.ensemble();
