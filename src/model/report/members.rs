@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::server_view::{Difference, Health, MemberComparison, MemberView, ServerMode, ServerView};
-use crate::text::human::{count, latency};
+use crate::text::human::{count, latency, plural};
 use crate::text::{Align, columns};
 use lockscope_base::znode::{Zxid, escaped};
 
@@ -47,6 +47,10 @@ pub struct MembersFacts {
     differences: Vec<DifferenceFacts>,
     /// What was compared.
     compared: Compared,
+    /// Whether all members answered, and none differs.
+    agree: bool,
+    /// The members of which that is not known: they did not answer, or their nodes were not read.
+    not_compared: Vec<String>,
 }
 
 /// A node that a member has and most others have not, or the reverse.
@@ -85,7 +89,25 @@ impl MembersFacts {
             health: member.health.clone(),
             error: member.error.clone(),
         });
-        Self { schema: 1, members: members.collect(), differences: Vec::new(), compared: Compared::default() }
+        let facts = Self {
+            schema: 1,
+            members: members.collect(),
+            differences: Vec::new(),
+            compared: Compared::default(),
+            agree: false,
+            not_compared: Vec::new(),
+        };
+        facts.judged()
+    }
+
+    /// Says which members were compared, and whether they agree.
+    fn judged(mut self) -> Self {
+        let is_sound = |member: &&MemberFacts| member.synced == Some(true) && member.mode.is_some();
+        let unknown = self.members.iter().filter(|member| !is_sound(member));
+        self.not_compared = unknown.map(|member| member.address.clone()).collect();
+        self.agree =
+            self.differences.is_empty() && !self.members.iter().any(has_other_digest) && self.not_compared.is_empty();
+        self
     }
 
     /// Adds what the members' trees showed.
@@ -106,13 +128,12 @@ impl MembersFacts {
         };
         self.differences = comparison.differences.iter().map(facts).collect();
         self.compared = Compared { parents: comparison.parents, left_out: comparison.left_out };
-        self
+        self.judged()
     }
 
     /// Returns whether all members answered, and none differs.
     pub fn agree(&self) -> bool {
-        let is_sound = |member: &MemberFacts| member.synced == Some(true) && member.mode.is_some();
-        self.differences.is_empty() && !self.members.iter().any(has_other_digest) && self.members.iter().all(is_sound)
+        self.agree
     }
 
     /// Writes the members as a table, and below it what is wrong, a line each.
@@ -140,7 +161,12 @@ impl MembersFacts {
         let Compared { parents, left_out } = self.compared;
         let same = if self.differences.is_empty() { "no difference in" } else { "compared" };
         write!(out, "{same} the children of {} nodes", count(parents))?;
-        writeln!(out, "{}", if left_out > 0 { format!("; {} were left out", count(left_out)) } else { String::new() })
+        writeln!(out, "{}", if left_out > 0 { format!("; {} were left out", count(left_out)) } else { String::new() })?;
+        if self.not_compared.is_empty() {
+            return Ok(());
+        }
+        let (without, all) = (self.not_compared.len(), plural(self.members.len(), "member", "members"));
+        writeln!(out, "{} of {all} could not be compared: {}", count(without), self.not_compared.join(", "))
     }
 }
 
@@ -237,11 +263,12 @@ mod tests {
         let mut facts = facts();
         facts.members.truncate(2);
         facts.members[1].synced = Some(true);
-        assert!(facts.agree());
+        assert!(facts.clone().judged().agree());
         facts.members[0].health = Some(Health { digest_mismatches: Some(1), ..Health::default() });
-        assert!(!facts.agree());
+        assert!(!facts.clone().judged().agree());
         facts.members[0].health = None;
         facts.members[1].synced = Some(false);
-        assert!(!facts.agree());
+        let facts = facts.judged();
+        assert_eq!((facts.agree(), &facts.not_compared[..]), (false, &["zk2:2181".to_owned()][..]));
     }
 }
