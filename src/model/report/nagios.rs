@@ -208,8 +208,12 @@ fn unreadable(table: &LockTable) -> Option<String> {
 }
 
 fn unanswered(table: &LockTable) -> Option<String> {
-    let servers = table.view().missing().count();
-    (servers > 0).then(|| format!("no answer from {}", plural(servers, "server", "servers")))
+    let (silent, refusing) = (table.view().silent().count(), table.view().refusing().count());
+    let silent = (silent > 0).then(|| format!("no answer from {}", plural(silent, "server", "servers")));
+    let refusing = (refusing > 0)
+        .then(|| format!("{} everything", plural(refusing, "server does not answer", "servers do not answer")));
+    let parts: Vec<String> = silent.into_iter().chain(refusing).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// The number of findings of each severity.

@@ -143,6 +143,12 @@ impl MemberView {
         Self { address, ..Self::default() }
     }
 
+    /// Returns whether the server answers at all, be it that it serves no clients now. Servers answer
+    /// only the words of their whitelist, by default `srvr`.
+    pub fn answers(&self) -> bool {
+        self.mode.is_some() || self.progress.is_some()
+    }
+
     /// Returns the number of watches on children, those of herd waiters.
     ///
     /// Servers do not report this number: it is the number of all watches minus the data and exists

@@ -151,6 +151,22 @@ impl ServerView {
         self.members.iter().filter_map(|member| Some((member.address.as_str(), member.error.as_deref()?)))
     }
 
+    /// Returns those of the members with missing answers that do not answer at all.
+    pub fn silent(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.missing_of(|member| !member.answers())
+    }
+
+    /// Returns those of the members with missing answers that answer something: they refuse words, or
+    /// serve no clients now.
+    pub fn refusing(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.missing_of(MemberView::answers)
+    }
+
+    fn missing_of(&self, is: fn(&MemberView) -> bool) -> impl Iterator<Item = (&str, &str)> {
+        let of_kind = self.members.iter().filter(move |member| is(member));
+        of_kind.filter_map(|member| Some((member.address.as_str(), member.error.as_deref()?)))
+    }
+
     /// Returns the shortest session timeout that exceeds the time in which any member still serves
     /// clients without its leader.
     ///

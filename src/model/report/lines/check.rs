@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::servers::missing_answers;
 use super::shorten::{short_lock, short_sentence};
 use crate::diagnose::{Diagnosis, LastLook, OpenCheck, Severity, WhyOpen};
 use crate::queue::LockTable;
@@ -40,9 +41,7 @@ pub fn check(
     for (path, why) in table.unreadable() {
         writeln!(out, "Not readable: {}: {}", escaped(path.as_str()), escaped(why))?;
     }
-    for (server, why) in table.view().missing() {
-        writeln!(out, "No answer from {}: {}", escaped(server), escaped(why))?;
-    }
+    missing_answers(out, table.view())?;
     write_unsought(out, verdict.looked_at().map_or(&[], LookedAt::unsought), can_look_longer)
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use super::servers::missing_answers;
 use super::shorten::{short_lock, short_name};
 use crate::diagnose::Diagnosis;
 use crate::queue::{Contender, HoldBounds, LockQueue, LockTable};
@@ -19,8 +20,8 @@ const HEADINGS: [&str; 8] = ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST
 const ALIGN: [Align; HEADINGS.len()] =
     [Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left];
 
-/// Writes a line for each lock with its worst finding, followed by the nodes that could not be
-/// read.
+/// Writes a line for each lock with its worst finding, followed by the nodes that could not be read,
+/// and by the servers that do not answer everything.
 ///
 /// `roots` is empty for a recording, which has its own roots.
 ///
@@ -47,7 +48,7 @@ pub fn locks(
     for (path, why) in table.unreadable() {
         writeln!(out, "Not readable: {}: {}", short_name(path.as_str()), escaped(why))?;
     }
-    Ok(())
+    missing_answers(out, table.view())
 }
 
 fn row(

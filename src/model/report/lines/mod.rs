@@ -5,6 +5,7 @@
 mod check;
 mod event;
 mod locks;
+mod servers;
 mod shorten;
 
 pub use check::check;
