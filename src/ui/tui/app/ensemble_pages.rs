@@ -34,6 +34,7 @@ impl App {
 fn shown_event(event: &EnsembleEvent) -> ensembles::ShownEvent<'_> {
     let what = match &event.news {
         EnsembleNews::Raised(finding) => ensembles::ShownNews::Finding { finding, raised: true },
+        EnsembleNews::Renamed(before, finding) => ensembles::ShownNews::Renamed(*before, finding),
         EnsembleNews::Cleared(finding) => ensembles::ShownNews::Finding { finding, raised: false },
         EnsembleNews::State(state) => ensembles::ShownNews::State(*state),
     };

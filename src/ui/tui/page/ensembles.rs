@@ -2,7 +2,7 @@
 
 use super::{Columns, Sign, Tone, Writer};
 use lockscope_base::znode::Timestamp;
-use lockscope_model::diagnose::{Finding, Severity};
+use lockscope_model::diagnose::{Code, Finding, Severity};
 use lockscope_model::summary::{EnsembleSummary, StateKind};
 use lockscope_model::text::human::{count, date_and_time, plural, time_of_day};
 use lockscope_model::verdict::VerdictKind;
@@ -34,7 +34,12 @@ pub struct ShownEvent<'a> {
 /// What happened.
 #[derive(Clone, Copy, Debug)]
 pub enum ShownNews<'a> {
-    Finding { finding: &'a Finding, raised: bool },
+    Finding {
+        finding: &'a Finding,
+        raised: bool,
+    },
+    /// A finding took the place of one with that code.
+    Renamed(Code, &'a Finding),
     State(StateKind),
 }
 
@@ -87,6 +92,11 @@ pub fn write_events<'a>(page: &mut Writer, events: impl Iterator<Item = ShownEve
             }
             ShownNews::Finding { finding, raised: false } => {
                 (Sign::Good, format!("{ensemble}  {}  over: {}", finding.lock, finding.code.title()), Tone::Dim)
+            }
+            ShownNews::Renamed(before, finding) => {
+                let before = before.title();
+                let text = format!("{ensemble}  {}  {} (before: {before})", finding.lock, finding.sentence());
+                (sign_of(finding.severity), text, Tone::Dim)
             }
             ShownNews::State(StateKind::Live) => (Sign::Good, format!("{ensemble}  live"), Tone::Dim),
             ShownNews::State(state) => (Sign::Bad, format!("{ensemble}  {}", state.id()), Tone::Text),

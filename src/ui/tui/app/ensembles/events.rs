@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use lockscope_base::znode::Timestamp;
-use lockscope_model::diagnose::{Finding, Severity};
+use lockscope_model::diagnose::{Code, Finding, Severity};
 use lockscope_model::summary::{EnsembleSummary, MAX_FINDINGS, StateKind, is_same};
 
 /// Maximum number of events.
@@ -15,6 +15,9 @@ const MAX_EVENTS: usize = 1_000;
 #[derive(Clone, Debug)]
 pub enum EnsembleNews {
     Raised(Arc<Finding>),
+    /// A finding took the place of another one of its lock that was as severe: the cause is known, or
+    /// has another name. The trouble is the same.
+    Renamed(Code, Arc<Finding>),
     Cleared(Arc<Finding>),
     /// The state of the connection has changed, to this one.
     State(StateKind),
@@ -67,13 +70,18 @@ impl EventLog {
         // While the locks are not seen, nothing is known to be over. Of a shortened list, what is
         // missing may still stand.
         if after.state.kind() == StateKind::Live && after.findings.len() < MAX_FINDINGS {
-            for gone in missing(known, &after.findings) {
+            for gone in missing(known, &after.findings).filter(|gone| !stands_as_bad(gone, &after.findings)) {
                 add(EnsembleNews::Cleared(Arc::clone(gone)));
             }
         }
         let mut news = 0;
         if known.len() < MAX_FINDINGS {
             for raised in missing(&after.findings, known) {
+                let of_lock = |gone: &&Arc<Finding>| is_of_lock(gone, raised) && gone.severity >= raised.severity;
+                if let Some(gone) = missing(known, &after.findings).find(of_lock) {
+                    add(EnsembleNews::Renamed(gone.code, Arc::clone(raised)));
+                    continue;
+                }
                 news += usize::from(raised.severity >= Severity::Warning);
                 add(EnsembleNews::Raised(Arc::clone(raised)));
             }
@@ -82,6 +90,15 @@ impl EventLog {
         self.events.drain(..excess);
         news
     }
+}
+
+fn is_of_lock(one: &Finding, other: &Finding) -> bool {
+    (&one.lock.path, &one.lock.name) == (&other.lock.path, &other.lock.name)
+}
+
+/// Returns whether a lock has another finding that is as severe as one that is gone.
+fn stands_as_bad(gone: &Finding, findings: &[Arc<Finding>]) -> bool {
+    findings.iter().any(|finding| is_of_lock(finding, gone) && finding.severity >= gone.severity)
 }
 
 /// Returns the findings of one list that are missing in another.

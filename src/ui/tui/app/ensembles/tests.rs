@@ -28,6 +28,9 @@ fn three() -> WatchedEnsembles {
 fn said(ensembles: &WatchedEnsembles) -> Vec<String> {
     let word = |event: &EnsembleEvent| match &event.news {
         EnsembleNews::Raised(finding) => format!("{} + {} {}", event.ensemble, finding.lock, finding.code),
+        EnsembleNews::Renamed(before, finding) => {
+            format!("{} {} {before} is {}", event.ensemble, finding.lock, finding.code)
+        }
         EnsembleNews::Cleared(finding) => format!("{} - {} {}", event.ensemble, finding.lock, finding.code),
         EnsembleNews::State(state) => format!("{} {}", event.ensemble, state.id()),
     };
@@ -91,4 +94,25 @@ fn what_is_new_counts_until_the_ensemble_is_opened() {
     ensembles.take(vec![report("prod-eu", &table([], NOW), NOW)]);
     ensembles.take(vec![report("prod-eu", &more, Timestamp(NOW.0 + 1_000))]);
     assert_eq!(news(&ensembles), 3);
+}
+
+#[test]
+fn a_cause_with_another_name_is_neither_over_nor_new() {
+    let mut ensembles = three();
+    let before = said(&ensembles).len();
+    let orders = || report("prod-eu", &table([orphan("/locks/orders")], NOW), NOW);
+    ensembles.take(vec![orders()]);
+    assert_eq!(said(&ensembles)[before..], ["prod-eu - /locks/billing persistent-contender"]);
+    ensembles.opened(None);
+    let news = ensembles.named("prod-eu").unwrap().news;
+    let mut renamed = orders();
+    let mut finding = (*renamed.summary.findings[0]).clone();
+    finding.code = lockscope_model::diagnose::Code::Stuck;
+    renamed.summary.findings = vec![std::sync::Arc::new(finding)];
+    ensembles.take(vec![renamed.clone()]);
+    assert_eq!(said(&ensembles)[before + 1..], ["prod-eu /locks/orders persistent-contender is stuck"]);
+    assert_eq!(ensembles.named("prod-eu").unwrap().news, news);
+    renamed.summary.findings.clear();
+    ensembles.take(vec![renamed]);
+    assert_eq!(said(&ensembles)[before + 2..], ["prod-eu - /locks/orders stuck"]);
 }
