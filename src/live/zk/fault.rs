@@ -54,6 +54,9 @@ pub enum ServerFault {
     /// The server accepts connections and stays silent.
     #[error("accepted the connection and stayed silent: check that it is ZooKeeper's client port")]
     Silent,
+    /// A server that gave a session to this client before accepts connections and stays silent.
+    #[error("accepted the connection and does not answer, though it did before: it hangs, or is overloaded")]
+    Hangs,
     /// The server speaks another protocol.
     #[error("does not speak ZooKeeper's protocol: check the port")]
     Foreign,

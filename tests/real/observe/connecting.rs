@@ -132,3 +132,19 @@ async fn a_frozen_server_delays_an_attempt_only_briefly() {
     server.resume();
     assert!(error.to_string().contains("stayed silent"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_freezes_in_use_is_not_taken_for_another_port() {
+    let server = Server::start();
+    let options = ConnectOptions { session_timeout: Duration::from_secs(4), ..connection(&server.connect_string()) };
+    let mut fixture = ObserverFixture::with(options, &[]);
+    fixture.until_live().await;
+    server.pause();
+    let hangs = |fixture: &ObserverFixture| {
+        fixture.links.iter().any(|link| format!("{link:?}").contains("though it did before"))
+    };
+    fixture.until("that the server hangs", hangs).await;
+    assert!(!fixture.links.iter().any(|link| format!("{link:?}").contains("client port")), "{:?}", fixture.links);
+    server.resume();
+    fixture.observer.stop().await;
+}

@@ -58,7 +58,7 @@ pub(super) async fn find_member(asked: &ConnectRequest, shared: &TransportShared
             Err(fault) => fault,
         };
         let mut state = shared.state();
-        state.round.fail(index, fault);
+        state.fail(index, fault);
         let servers = shared.unreachable(&state);
         shared.report.send_modify(|report| report.servers = Some(servers));
     }

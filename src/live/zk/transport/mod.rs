@@ -27,6 +27,7 @@ mod secret;
 mod steps;
 mod utf8;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,6 +77,8 @@ struct TransportState {
     round: Round,
     /// The index of the last serving member in the connect string.
     serving: Option<usize>,
+    /// The indexes of all members that have served.
+    served: BTreeSet<usize>,
     /// The session at the servers and its password, which the library does not know.
     session: Option<(i64, Vec<u8>)>,
     /// The clients that have had a session here.
@@ -89,7 +92,8 @@ impl Transport {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let round = Round::new(dialer.members().len());
-        let state = TransportState { round, serving: None, session: None, clients: Vec::new() };
+        let state =
+            TransportState { round, serving: None, served: BTreeSet::new(), session: None, clients: Vec::new() };
         let shared = Arc::new(TransportShared {
             dialer,
             secret,
@@ -169,6 +173,13 @@ impl Transport {
 }
 
 impl TransportState {
+    /// Records the fault of a member. One that has served is a ZooKeeper server, so its silence says
+    /// something else than that of a stranger.
+    fn fail(&mut self, index: usize, fault: ServerFault) {
+        let hangs = fault == ServerFault::Silent && self.served.contains(&index);
+        self.round.fail(index, if hangs { ServerFault::Hangs } else { fault });
+    }
+
     /// Returns whether the last client reports that it is connected.
     fn client_believes_connected(&self) -> bool {
         self.clients.last().is_some_and(|client| client.peek_state() == SessionState::SyncConnected)

@@ -116,7 +116,7 @@ impl TransportShared {
                 EndedBy::Client | EndedBy::Transport => ServerFault::Silent,
             };
             let fault = if down.refused { ServerFault::LoginRefused } else { fault.unwrap_or_else(other) };
-            state.round.fail(index, fault);
+            state.fail(index, fault);
             over = state.round.is_over();
         }
         let servers = self.unreachable(&state);
@@ -136,7 +136,10 @@ impl TransportShared {
 
     /// Records the serving member of a connection.
     fn serves(&self, index: usize) {
-        self.state().serving = Some(index);
+        let mut state = self.state();
+        state.serving = Some(index);
+        state.served.insert(index);
+        drop(state);
         let member = self.dialer.members()[index].address();
         self.report.send_modify(|report| report.member = Some(member));
     }
