@@ -1,10 +1,13 @@
 //! Everything in the tables about a time range, for a report.
 
+use std::time::Duration;
+
 use rusqlite::Connection;
 
 use super::rows::{self, PastContender, PastDeletion, PastFinding, PastGap};
 use super::{HistoryQuery, PastAttempts, attempts, scan, unrecorded};
 use crate::record::store::{Store, StoreError};
+use crate::record::tables::NOT_READ;
 use lockscope_base::znode::Timestamp;
 
 /// The most contenders of a report; of more, the last ones are kept.
@@ -12,6 +15,9 @@ const MAX_CONTENDERS: usize = 200_000;
 
 /// The most findings, and the most deletions, of a report.
 const MAX_OTHERS: usize = 2_000;
+
+/// A first reading that took longer is a gap that is worth to be told.
+const MAX_FIRST_READING: Duration = Duration::from_secs(10);
 
 /// The content of the tables for a time range.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +51,22 @@ impl PastWindow {
         store.sql(|connection| {
             let Some(mut window) = Self::from_tables(connection, from, to)? else { return Ok(None) };
             unrecorded::add(connection, from, to, &mut window.gaps)?;
+            if from.is_none() {
+                window.skip_first_reading();
+            }
             Ok(Some(window))
         })
+    }
+
+    /// Lets the window begin when everything had been read for the first time. Before that there was
+    /// nothing to miss.
+    fn skip_first_reading(&mut self) {
+        let first = self.gaps.first().filter(|gap| gap.reason == NOT_READ && gap.from <= self.from);
+        let read = first.and_then(|gap| gap.to).filter(|read| read.since(self.from) < MAX_FIRST_READING);
+        if let Some(read) = read.filter(|read| *read <= self.to) {
+            self.from = read;
+            self.gaps.remove(0);
+        }
     }
 
     pub(in crate::record) fn from_tables(

@@ -7,7 +7,7 @@ use lockscope_model::queue::{ConnectionState, LockTable};
 const NOT_RUNNING: &str = "the recorder was not running";
 
 /// The reason of a gap before the first reading.
-pub(super) const NOT_READ: &str = "not everything was read yet";
+pub(in crate::record) const NOT_READ: &str = "not everything was read yet";
 
 /// The most rows kept while nothing can be written.
 const MAX_CHANGED: usize = 10_000;

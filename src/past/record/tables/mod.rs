@@ -85,6 +85,7 @@ pub use contender::{ContenderEnd, TimeBounds};
 pub use deletion::RecordedDeletion;
 pub(super) use excerpt::TableExcerpt;
 pub use gaps::GapRecord;
+pub(in crate::record) use gaps::NOT_READ;
 pub use recorder::TableRecorder;
 pub use retention::forget_before;
 pub use rows::{TableRows, TableWriter};
