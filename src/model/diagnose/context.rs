@@ -38,6 +38,13 @@ pub(super) struct TableContext<'a> {
     pub self_blocked: Vec<Wait>,
 }
 
+/// How sure it is that two clients act at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Danger {
+    Proven,
+    Suspected,
+}
+
 /// One lock at one moment.
 pub(super) struct LockContext<'a> {
     pub table_at: TableAt<'a>,
@@ -91,13 +98,24 @@ impl<'a> LockContext<'a> {
         self.table_at.table().election_record(self.lock)
     }
 
-    /// Returns the severity of a finding about this election: as given if it certainly is one, one
-    /// less if its path or data suggest it, and `Info` if its recipe is unknown.
+    /// Returns the severity of a finding about an absence in this election: as given if it certainly
+    /// is one, one less if its path or data suggest it, and `Info` if its recipe is unknown.
     pub fn severity_here(&self, severity: Severity) -> Severity {
         match (self.election, severity) {
             (Some(ElectionKind::Certain), severity) => severity,
             (Some(ElectionKind::Likely), Severity::Critical) => Severity::Warning,
             _ => Severity::Info,
+        }
+    }
+
+    /// Returns the severity of a finding that two clients of this election may act at once. It does
+    /// not depend on how sure it is that this is an election. Members of a registry act at
+    /// once by design.
+    pub fn severity_of(&self, danger: Danger) -> Severity {
+        match danger {
+            _ if is_registry(self.lock) => Severity::Info,
+            Danger::Proven => Severity::Critical,
+            Danger::Suspected => Severity::Warning,
         }
     }
 

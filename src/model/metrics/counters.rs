@@ -4,7 +4,7 @@ use super::named_locks::NamedLocks;
 use super::scrape::{FindingCounts, LockFigures, LockLabels, LockState, ServerFigures};
 use super::{LockCounts, ProcessFigures, Scrape};
 use crate::diagnose::{Code, Diagnosis, Severity};
-use crate::queue::{Happening, LockEvent, LockQueue, LockTable};
+use crate::queue::{Happening, LockEvent, LockQueue, LockTable, is_likely_election};
 use crate::server_view::{AskedBy, Health, Load, ServerView};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::Timestamp;
@@ -160,7 +160,9 @@ fn state(lock: &LockQueue, table: &LockTable, now: Timestamp) -> LockState {
     };
     let waiters = (lock.kind() != LockKind::SingleNode).then_some(lock.waiting() as u64);
     let waited = lock.first_waiter().map_or(0, |first| ms(now.since(first.contends_since(table.clock_ahead_ms()))));
-    LockState { holders: lock.holding() as u64, waiters, held_ms: held, waited_ms: waiters.map(|_| waited) }
+    // A candidate of an election stands by for as long as the leader leads.
+    let waited = waiters.filter(|_| !is_likely_election(lock)).map(|_| waited);
+    LockState { holders: lock.holding() as u64, waiters, held_ms: held, waited_ms: waited }
 }
 
 fn unchecked(diagnosis: &Diagnosis) -> Vec<(Code, u64)> {

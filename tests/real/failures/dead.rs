@@ -123,7 +123,7 @@ async fn a_holder_that_sends_only_heartbeats_is_reported_until_it_works_again() 
     java.start("a", "first", "mutex", "/lock").await;
     let node = java.held("first").await;
     java.start("b", "second", "mutex", "/lock").await;
-    let found = fixture.finds_within(&[0, 5], Code::IdleHolder, Severity::Warning).await;
+    let found = fixture.finds_within(&[0, 5], Code::IdleHolder, Severity::Info).await;
     assert_eq!(found.node.as_deref(), Some(&*node));
     java.release("first").await;
     fixture.clears(Code::IdleHolder).await;

@@ -1,4 +1,6 @@
 //! A holder whose client sends only heartbeats.
+//!
+//! That is no trouble by itself: it says more about a lock that is stuck.
 
 use serde::{Deserialize, Serialize};
 
@@ -75,15 +77,18 @@ fn suspicion(
     if silent < min_silence || heard <= since || context.first_waits()? < min_silence {
         return None;
     }
+    let behind = behind_itself(context, row);
     let summary = format!(
-        "{}: {} holds, and has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs{}{}",
+        "{}: {} holds, and has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs{behind}{}",
         headline(context, row)?,
         context.table_at.who(row.contender),
         human::duration(silent),
-        behind_itself(context, row),
         context.table_at.slow_servers()
     );
-    let finding = of_contender(Code::IdleHolder, Severity::Warning, context, row.contender).because(summary, REMEDY);
+    // Work outside ZooKeeper is normal, and `stuck` tells of the wait. A node that its client may have
+    // forgotten is not.
+    let severity = if behind.is_empty() { Severity::Info } else { Severity::Warning };
+    let finding = of_contender(Code::IdleHolder, severity, context, row.contender).because(summary, REMEDY);
     Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))
 }
 
@@ -133,7 +138,8 @@ pub(super) mod tests {
         let mut world = held("/l");
         assert_eq!(world.pass(60).0, []);
         world.pass(5);
-        assert_eq!(world.codes(Severity::Info), [Code::IdleHolder], "that it is stuck says no more");
+        assert_eq!(world.codes(Severity::Info), [Code::Stuck, Code::IdleHolder]);
+        assert_eq!(world.severity(Code::IdleHolder), Some(Severity::Info), "it may work");
         world.client(1).cxid += 1;
         world.pass(1);
         assert_eq!(world.found(Code::IdleHolder), None);
@@ -182,5 +188,6 @@ pub(super) mod tests {
         world.pass(65);
         let found = world.found(Code::IdleHolder).expect("the finding stands");
         assert!(found.summary.contains("it waits behind itself by node 2"), "{}", found.summary);
+        assert_eq!(found.severity, Severity::Warning);
     }
 }

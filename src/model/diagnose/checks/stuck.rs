@@ -9,7 +9,7 @@ use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::standstill::Standstill;
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, Severity};
-use crate::queue::{ElectionKind, is_likely_election, is_registry};
+use crate::queue::{is_likely_election, is_registry};
 use lockscope_base::recipe::LockKind;
 
 const REMEDY: &str =
@@ -35,8 +35,8 @@ impl Check for Stuck {
         let Some(standstill) = context.table_at.standstill(context.lock) else { return };
         let contender = standstill.longest.contender;
         if standstill.held.at_least >= stuck_after {
-            // A hold that was seen to begin needs a second look, by which the cause may be known. A
-            // leader holds by design, so its time before the first look does not count.
+            // A hold that was seen to begin needs a second look, by which the cause may be known. Where
+            // a word of the path may name an election, the time before the first look does not count.
             let (found_holding, elected) = (contender.acquired_at().is_none(), is_likely_election(context.lock));
             let lasts = if found_holding && elected { stuck_after } else { Duration::ZERO };
             let suspicion = Suspicion::new(describe(context, &standstill), context.now(), lasts);
@@ -51,11 +51,11 @@ impl Check for Stuck {
 }
 
 /// Returns whether a waiter has waited long enough for the lock to be stuck, provided that there
-/// was no hand-over meanwhile.
+/// was no hand-over meanwhile. In an election, a leader holds by design.
 fn waits_for_long(context: &LockContext<'_>) -> bool {
     context.waiting() > 0
         && !is_registry(context.lock)
-        && context.election != Some(ElectionKind::Certain)
+        && context.election.is_none()
         && context.first_waits().is_some_and(|waits| waits >= context.thresholds.stuck_after)
 }
 
@@ -321,6 +321,7 @@ pub(super) mod tests {
     fn a_lock_that_looks_like_an_election_is_not_news_at_the_first_look() {
         let mut world = DiagnosisFixture::new();
         for number in 1..=2 {
+            world.create(&curator("/e/activejobs", number), i64::from(number));
             world.create(&curator("/e/leader", number), i64::from(number));
         }
         world.now = world.now.plus(Duration::from_secs(900));
@@ -329,6 +330,7 @@ pub(super) mod tests {
         assert_eq!(world.codes(Severity::Info), []);
         work(&mut world, 3);
         assert_eq!(world.severity(Code::Stuck), Some(Severity::Info));
+        assert_eq!(world.diagnosis.of(world.id("/e/leader")).len(), 0, "a leader leads");
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::Code;
+use crate::diagnose::context::{Check, Danger, LockContext};
 use crate::diagnose::suspicion::{Suspicion, finding};
-use crate::diagnose::{Code, Severity};
 use crate::queue::{Contender, Departure, DepartureEnd};
 use crate::server_view::Connection;
 
@@ -49,7 +49,7 @@ fn proven(context: &LockContext<'_>, former: &Departure, leader: &Contender) -> 
         former.client.in_sentence(context.now()),
         context.table_at.who(leader)
     );
-    let suspicion = of(context, former, leader, Severity::Critical, summary, listed_at, Duration::ZERO);
+    let suspicion = of(context, former, leader, Danger::Proven, summary, listed_at, Duration::ZERO);
     // A request since then tells nothing about what the client knows.
     (listed_at > former.at).then(|| if is_silent { suspicion } else { suspicion.keeping() })
 }
@@ -67,14 +67,14 @@ fn suspected(context: &LockContext<'_>, former: &Departure, leader: &Contender) 
         newer.session,
         context.table_at.who(leader)
     );
-    Some(of(context, former, leader, Severity::Warning, summary, gathered, context.thresholds.ghost_after))
+    Some(of(context, former, leader, Danger::Suspected, summary, gathered, context.thresholds.ghost_after))
 }
 
 fn of(
     context: &LockContext<'_>,
     former: &Departure,
     leader: &Contender,
-    severity: Severity,
+    danger: Danger,
     summary: String,
     gathered: lockscope_base::znode::Timestamp,
     lasts: Duration,
@@ -83,7 +83,7 @@ fn of(
         "restart the former leader's process, and make what it writes to refuse fencing tokens below {}; delete no node",
         leader.czxid
     );
-    let finding = finding(Code::TwoLeaders, context.severity_here(severity), context.lock, Some(&former.node))
+    let finding = finding(Code::TwoLeaders, context.severity_of(danger), context.lock, Some(&former.node))
         .of_client(former.client.clone())
         .because(summary, remedy);
     Suspicion::new(finding, gathered, lasts).of_state(former.at.0)
@@ -92,7 +92,8 @@ fn of(
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{DiagnosisFixture, Example, latch};
+    use crate::diagnose::Severity;
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, latch};
     use lockscope_base::znode::ZnodePath;
 
     pub fn examples() -> Vec<Example> {
@@ -135,6 +136,30 @@ pub(super) mod tests {
         assert!(world.found(Code::TwoLeaders).is_some(), "a request does not tell what it knows");
         world.create_named(&latch("/e", 1), 1, "worker-1");
         assert!(world.pass(1).1.contains(&Code::TwoLeaders), "it queues again, so it knows");
+    }
+
+    /// A mutex below a path that names an election: its recipe does not say that it is one.
+    #[test]
+    fn proven_danger_is_critical_where_only_the_path_names_an_election_and_a_suspicion_is_not() {
+        let likely = |expires: bool| {
+            let mut world = DiagnosisFixture::new();
+            let leader = world.create_named(&curator("/app/leader", 1), 1, "worker-1");
+            world.create_named(&curator("/app/leader", 2), 2, "worker-2");
+            world.pass(30);
+            if expires {
+                world.let_expire(1, &[&leader]);
+                let made = world.now;
+                let newer = world.client(7);
+                (newer.address, newer.established) = ("10.0.0.1:5000".to_owned(), made);
+                world.pass(15);
+            } else {
+                world.delete(&leader);
+                world.pass(3);
+            }
+            world.severity(Code::TwoLeaders)
+        };
+        assert_eq!(likely(false), Some(Severity::Critical));
+        assert_eq!(likely(true), Some(Severity::Warning));
     }
 
     #[test]
