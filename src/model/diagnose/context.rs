@@ -72,7 +72,7 @@ pub(super) struct Unwatched {
     /// When the server was asked for its watches.
     pub gathered: Timestamp,
     /// When the client was last heard.
-    pub heard: Option<Timestamp>,
+    pub heard: Timestamp,
     /// The number of the client's last request.
     pub cxid: Option<i64>,
 }

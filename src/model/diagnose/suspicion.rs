@@ -57,14 +57,14 @@ impl Suspicion {
     }
 
     /// Counts the suspicion only if the client was heard after the first view.
-    pub fn of_client_heard(self, heard: Option<Timestamp>) -> Self {
-        Self { heard, ..self }
+    pub fn of_client_heard(self, heard: Timestamp) -> Self {
+        Self { heard: Some(heard), ..self }
     }
 
     /// Weakens a suspicion that rests on plain-text answers beside a session over TLS: it is at
     /// most a warning, and its summary says so. Suspicions that rest on znodes stay as they are.
     pub fn doubted(mut self) -> Self {
-        if self.finding.code.traits().evidence == Evidence::Servers {
+        if self.finding.code.traits().evidence != Evidence::Znodes {
             self.finding.severity = self.finding.severity.min(Severity::Warning);
             self.finding.summary.push_str(IN_PLAIN_TEXT);
         }

@@ -76,6 +76,8 @@ fn one(
         return None;
     }
     let (member, connection) = table_at.view().connection_of(session)?;
+    // A client that was never heard may not have got its wake-up yet.
+    let heard = connection.last_heard?;
     let asked = member.connections.as_ref()?.at;
     let indifferent = is_indifferent(
         context,
@@ -100,7 +102,7 @@ fn one(
         behind: Arc::clone(&behind.contender.node),
         state: contender.czxid.0 ^ behind.contender.czxid.0.rotate_left(32),
         gathered,
-        heard: connection.last_heard,
+        heard,
         cxid: connection.last_cxid,
     })
 }

@@ -10,11 +10,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::connection::client_address;
+use super::connection::{ListedConnection, client_address};
 use super::figure::Figure;
 use super::four_letter::Srvr;
 use super::{Connection, Expiry, ListedSession, Monitor, ServerLimits, ServerSettings, WatchTotals, WatchedPath};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+use lockscope_base::znode::{SessionId, ZnodePath, Zxid};
 
 /// The reason why an answer cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,19 +73,19 @@ pub fn connections(answer: &[u8]) -> Result<Vec<Connection>, BadAnswer> {
 }
 
 fn connection(one: OneConnection) -> Option<Connection> {
-    Some(Connection {
+    let listed = ListedConnection {
         session: SessionId(one.session_id.filter(|id| *id != 0)?),
         client: client_address(&one.remote_socket_address),
         timeout_ms: one.session_timeout,
-        established: one.established.map(Timestamp),
+        established: one.established,
         last_operation: one.last_operation,
         last_cxid: one.last_cxid,
-        last_zxid: one.last_zxid.filter(|zxid| *zxid >= 0).map(Zxid),
+        last_zxid: one.last_zxid,
         last_response: one.last_response_time,
-        last_heard: None,
         received: one.packets_received,
         sent: one.packets_sent,
-    })
+    };
+    Some(listed.into())
 }
 
 #[derive(Deserialize)]
@@ -218,6 +218,17 @@ mod tests {
         assert_eq!(first.session.to_string(), "0x10000b2e2950009");
         assert_eq!((first.client.as_str(), first.timeout_ms), ("127.0.0.1:40058", Some(30_000)));
         assert_eq!(first.last_cxid, Some(2));
+    }
+
+    #[test]
+    fn a_session_that_has_just_moved_has_no_answer_yet() {
+        let answer =
+            br#"{"connections":[{"remote_socket_address":"127.0.0.1:54188","packets_received":1,"packets_sent":1,
+            "session_id":216172884391395329,"last_operation":null,"established":1795811243410,"session_timeout":6000,
+            "last_cxid":0,"last_zxid":0,"last_response_time":0}],"secure_connections":[],"error":null}"#;
+        let found = connections(answer).expect("an answer").remove(0);
+        assert_eq!((found.last_response, found.last_cxid, found.last_zxid), (None, None, None));
+        assert_eq!((found.last_operation.as_deref(), found.timeout_ms), (None, Some(6_000)));
     }
 
     #[test]

@@ -254,6 +254,22 @@ mod tests {
     }
 
     #[test]
+    fn a_restarted_member_that_has_answered_nobody_yet_teaches_no_time() {
+        let mut clock = ServerClock::default();
+        clock.learn(&answered(0), Timestamp(100_000));
+        assert_eq!(clock, ServerClock::default());
+        let mut moved = answered(0);
+        clock.place(&mut moved, Timestamp(100_000));
+        assert_eq!(moved[0].last_heard, None);
+
+        clock.learn(&answered(9_000), Timestamp(101_000));
+        assert_eq!(clock.ours(9_000), Some(Timestamp(101_000)));
+        let known = clock;
+        clock.learn(&answered(0), Timestamp(102_000));
+        assert_eq!(clock, known);
+    }
+
+    #[test]
     fn our_own_session_converts_dates_of_any_zone() {
         let mut sessions = [1, 2].map(|id| session(id, Expiry::Date { millis: id * 5_000, utc: false }));
         let anchor = Anchor {

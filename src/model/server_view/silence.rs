@@ -29,6 +29,11 @@ impl Silence {
     /// Returns the silence of a connection, as its server reported it; `None` if the client is not
     /// silent.
     fn of(member: &MemberView, connection: &Connection) -> Option<Self> {
+        // Older recordings contain the 0 of a connection before its first answer, and a time that
+        // was computed from it.
+        if connection.last_response == Some(0) {
+            return None;
+        }
         let (heard, timeout) = (connection.last_heard?, connection.timeout()?);
         let asked = member.connections.as_ref()?.at;
         let took = member.answered_at?.since(asked);
@@ -71,7 +76,7 @@ impl ServerView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server_view::Listing;
+    use crate::server_view::{FirstListed, Listing};
 
     const ASKED: Timestamp = Timestamp(100_000);
 
@@ -118,6 +123,36 @@ mod tests {
         let stood_still = view(6_000, 3_000, 5_900);
         assert_eq!(stood_still.silence_of(SessionId(1)), None);
         assert!(view(6_000, 3_000, 10).silence_of(SessionId(1)).is_some(), "it heard others meanwhile");
+    }
+
+    #[test]
+    fn a_client_that_has_just_moved_is_silent_only_after_half_of_its_timeout_without_an_answer() {
+        let mut first = FirstListed::default();
+        let mut listed = |at: i64| {
+            let mut view = view(0, 20, 0);
+            let member = &mut view.members[0];
+            let mut connections = member.connections.take().expect("they are listed").items().to_vec();
+            connections[0].last_heard = None;
+            connections[1].last_response = Some(1);
+            first.place(&mut connections, Timestamp(at + 20));
+            connections[1].last_heard = Some(Timestamp(at));
+            member.connections = Some(Listing::new(connections, true, Timestamp(at)));
+            member.answered_at = Some(Timestamp(at + 20));
+            view.silence_of(SessionId(1)).map(|silence| silence.heard.0)
+        };
+        for (at, heard) in [(100_000, None), (102_000, None), (105_000, None), (105_020, Some(100_020))] {
+            assert_eq!(listed(at), heard, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_zero_of_an_older_recording_proves_no_silence() {
+        let mut view = view(9_000, 20, 0);
+        let member = &mut view.members[0];
+        let mut connections = member.connections.take().expect("they are listed").items().to_vec();
+        connections[0].last_response = Some(0);
+        member.connections = Some(Listing::new(connections, true, ASKED));
+        assert_eq!(view.silence_of(SessionId(1)), None);
     }
 
     #[test]

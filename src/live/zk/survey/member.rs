@@ -18,8 +18,8 @@ use crate::zk::tls;
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::server_view::{
-    Anchor, AskedBy, ExpiryClock, Keyed, Listing, Load, MemberProgress, MemberView, Provenance, ServerClock,
-    ServerMode, SessionTiming, Transport, WatchedPath,
+    Anchor, AskedBy, ExpiryClock, FirstListed, Keyed, Listing, Load, MemberProgress, MemberView, Provenance,
+    ServerClock, ServerMode, SessionTiming, Transport, WatchedPath,
 };
 
 /// How long an AdminServer is left alone after it gave no answer.
@@ -34,6 +34,7 @@ pub(super) struct Member {
     session: Transport,
     view: MemberView,
     clock: ServerClock,
+    first_listed: FirstListed,
     clients: Pace,
     figures: Pace,
     watchers: Pace,
@@ -60,6 +61,7 @@ impl Member {
             session: target.transport(),
             view,
             clock: ServerClock::default(),
+            first_listed: FirstListed::default(),
             clients,
             figures,
             watchers,
@@ -98,6 +100,7 @@ impl Member {
                 if let Some((connections, _)) = &mut answers.connections {
                     self.clock.learn(connections, answered_at);
                     self.clock.place(connections, answered_at);
+                    self.first_listed.place(connections, answered_at);
                 }
                 if let Some((sessions, _)) = &mut answers.sessions {
                     self.clock.date(sessions, anchor, answered_at);
@@ -110,6 +113,7 @@ impl Member {
             Err(RoundFailure { sentence, leaderless, .. }) => {
                 self.wait = self.clients.failed();
                 self.clock.forget();
+                self.first_listed.forget();
                 let MemberView { answered_at, timing: SessionTiming { settings, .. }, .. } = self.view;
                 let unasked = MemberView::unasked(self.address.label.clone());
                 self.view = MemberView {

@@ -77,7 +77,7 @@ fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, Se
     let seen = *memory.recall(&(context.lock.id(), row.contender.czxid.0))?;
     let session = row.contender.session()?;
     let (member, connection) = context.table_at.view().connection_of(session)?;
-    let gathered = member.connections.as_ref()?.at;
+    let (gathered, heard) = (member.connections.as_ref()?.at, connection.last_heard?);
     let lasted = seen.until.since(seen.from) >= context.thresholds.settled_after;
     if !lasted || seen.cxid.is_none() || connection.last_cxid != seen.cxid {
         return None;
@@ -88,7 +88,7 @@ fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, Se
     let finding = of_contender(Code::LostWakeUp, severity, context, row.contender)
         .because(summary, "restart that client, or delete its node: it does not know that it holds");
     let suspicion = Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0);
-    Some(suspicion.of_client_heard(connection.last_heard))
+    Some(suspicion.of_client_heard(heard))
 }
 
 #[cfg(test)]

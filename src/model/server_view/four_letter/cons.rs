@@ -2,8 +2,8 @@
 
 use super::{hex, session, whole_lines};
 use crate::server_view::Connection;
-use crate::server_view::connection::client_address;
-use lockscope_base::znode::{SessionId, Timestamp, Zxid};
+use crate::server_view::connection::{ListedConnection, client_address};
+use lockscope_base::znode::SessionId;
 
 /// The answer to `cons`: the connections on the port that was asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,24 +56,25 @@ fn connection(line: &str) -> Option<Line> {
         return Some(Line::WithoutSession(client));
     };
     let session = session?;
-    Some(Line::WithSession(Connection {
+    let listed = ListedConnection {
         session,
         client,
         timeout_ms: field("to").and_then(|text| text.parse().ok()),
-        established: field("est").and_then(|text| text.parse().ok()).map(Timestamp),
+        established: field("est").and_then(|text| text.parse().ok()),
         last_operation: field("lop").map(str::to_owned),
         last_cxid: field("lcxid").and_then(hex),
-        last_zxid: field("lzxid").and_then(hex).filter(|zxid| *zxid >= 0).map(Zxid),
+        last_zxid: field("lzxid").and_then(hex),
         last_response: field("lresp").and_then(|text| text.parse().ok()),
-        last_heard: None,
         received,
         sent,
-    }))
+    };
+    Some(Line::WithSession(listed.into()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lockscope_base::znode::Timestamp;
 
     const REAL: &str = include_str!("../captures/standalone-cons.txt");
 
@@ -104,6 +105,27 @@ mod tests {
         assert_eq!(last.timeout_ms, Some(30_000));
         assert_eq!(last.established, Some(Timestamp(1_795_247_818_281)));
         assert_eq!(last.last_cxid, Some(3));
+    }
+
+    /// Of ZooKeeper 3.8.0: a session that moved to a restarted member, before its first request there
+    /// and after its first heartbeat.
+    const MOVED: &str = " /127.0.0.1:54188[1](queued=0,recved=1,sent=1,sid=0x300005d3c1c0001,lop=null,\
+         est=1795811243410,to=6000,lcxid=0x0,lzxid=0x0,lresp=0,llat=0,minlat=0,avglat=0,maxlat=0)\n \
+         /127.0.0.1:54190[1](queued=0,recved=2,sent=2,sid=0x300005d3c1c0002,lop=PING,\
+         est=1795811243411,to=6000,lcxid=0x0,lzxid=0xffffffffffffffff,lresp=16841177,llat=0,minlat=0,avglat=0,maxlat=0)\n\n";
+
+    #[test]
+    fn a_session_that_has_just_moved_has_no_answer_yet() {
+        let found = cons(MOVED);
+        assert!(found.whole);
+        let [moved, heard] = &found.with_session[..] else { panic!("two connections: {found:?}") };
+        assert_eq!((moved.last_response, moved.last_cxid, moved.last_zxid), (None, None, None));
+        assert_eq!((moved.last_operation.as_deref(), moved.timeout_ms), (None, Some(6_000)));
+        assert_eq!((heard.last_response, heard.last_cxid), (Some(16_841_177), Some(0)));
+        for none in ["NA", "null", ""] {
+            let line = MOVED.replacen("lop=null", &format!("lop={none}"), 1);
+            assert_eq!(cons(&line).with_session[0].last_operation, None, "{none}");
+        }
     }
 
     #[test]

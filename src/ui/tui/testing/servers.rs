@@ -96,7 +96,7 @@ fn connection(owner: i64, at: Timestamp) -> Connection {
         last_operation: Some("GETD".to_owned()),
         last_cxid: Some(owner),
         last_zxid: None,
-        last_response: Some(0),
+        last_response: Some(12_222_976),
         last_heard: Some(Timestamp(at.0 - 2_100)),
         received: 100,
         sent: 100,
