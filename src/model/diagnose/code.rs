@@ -25,6 +25,9 @@ pub(super) enum Evidence {
     /// The servers' answers about clients. In plain text beside a session over TLS they prove
     /// nothing.
     Servers,
+    /// The servers' answers about which clients are connected and heard. They wait for a full round
+    /// of answers after an upheaval of the ensemble, since sessions move then.
+    Liveness,
 }
 
 /// Whether a finding explains why waiters do not get the lock.
@@ -106,7 +109,7 @@ codes! {
     Ghost {
         id: "ghost",
         title: "ghost",
-        evidence: Evidence::Servers,
+        evidence: Evidence::Liveness,
         explains: Explains::Cause,
         found_after: FoundAfter::GhostTime,
         among_returned: AmongReturned::StandsOfOthers,
@@ -151,7 +154,7 @@ codes! {
     LostWakeUp {
         id: "lost-wake-up",
         title: "lost-wake-up",
-        evidence: Evidence::Servers,
+        evidence: Evidence::Liveness,
         explains: Explains::Cause,
         found_after: FoundAfter::Settled,
         among_returned: AmongReturned::Falls,
@@ -160,7 +163,7 @@ codes! {
     ExpiringHolder {
         id: "expiring-holder",
         title: "expiring",
-        evidence: Evidence::Servers,
+        evidence: Evidence::Liveness,
         explains: Explains::Cause,
         found_after: FoundAfter::TwoLooks,
         among_returned: AmongReturned::StandsOfOthers,
@@ -169,7 +172,7 @@ codes! {
     SilentHolder {
         id: "silent-holder",
         title: "silent",
-        evidence: Evidence::Servers,
+        evidence: Evidence::Liveness,
         explains: Explains::Beside,
         found_after: FoundAfter::TwoLooks,
         among_returned: AmongReturned::StandsOfOthers,
@@ -232,7 +235,7 @@ codes! {
     AdoptedNode {
         id: "adopted-node",
         title: "adopted-node",
-        evidence: Evidence::Servers,
+        evidence: Evidence::Liveness,
         explains: Explains::Beside,
         found_after: FoundAfter::TwoLooks,
         among_returned: AmongReturned::StandsOfOthers,
@@ -277,7 +280,7 @@ codes! {
     TwoLeaders {
         id: "two-leaders",
         title: "two leaders",
-        evidence: Evidence::Servers,
+        evidence: Evidence::Liveness,
         explains: Explains::Beside,
         found_after: FoundAfter::TwoLooks,
         among_returned: AmongReturned::Falls,
@@ -287,7 +290,7 @@ codes! {
     StaleOwner {
         id: "stale-owner",
         title: "stale owner",
-        evidence: Evidence::Servers,
+        evidence: Evidence::Liveness,
         explains: Explains::Cause,
         found_after: FoundAfter::GhostTime,
         among_returned: AmongReturned::StandsOfOthers,
@@ -305,7 +308,7 @@ codes! {
     ParticipantMissing {
         id: "participant-missing",
         title: "missing",
-        evidence: Evidence::Servers,
+        evidence: Evidence::Liveness,
         explains: Explains::Beside,
         found_after: FoundAfter::StuckTime,
         among_returned: AmongReturned::Falls,

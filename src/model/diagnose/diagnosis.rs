@@ -256,6 +256,8 @@ fn judge(
 ) -> Vec<StandingFinding> {
     let can_prove = table_at.view().provenance().can_prove();
     let suspicions = found.drain(..).map(|suspicion| if can_prove { suspicion } else { suspicion.doubted() });
+    let suspicions =
+        suspicions.map(|suspicion| if is_settled(&suspicion, table_at) { suspicion } else { suspicion.keeping() });
     let mut standing = Vec::new();
     for suspicion in suspicions {
         match ledger.judge(suspicion, table_at.now()) {
@@ -265,6 +267,15 @@ fn judge(
         }
     }
     standing
+}
+
+/// Returns whether the evidence of a suspicion is newer than the last upheaval of the ensemble.
+///
+/// Before that, a session may have no connection, or an old one, because it is moving. This is the
+/// only place that knows of it.
+fn is_settled(suspicion: &Suspicion, table_at: TableAt<'_>) -> bool {
+    suspicion.finding.code.traits().evidence != Evidence::Liveness
+        || table_at.is_settled() && table_at.table().upheaval_at().is_none_or(|at| suspicion.gathered > at)
 }
 
 /// Returns the locks for which these findings are a cause.

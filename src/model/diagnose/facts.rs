@@ -128,6 +128,12 @@ impl<'a> TableAt<'a> {
         Facts { owner: life, connection, expires_in, silence, watching: self.watching(lock, row) }
     }
 
+    /// Returns whether every server that answers was asked again since the last upheaval of the
+    /// ensemble. Before that, a session without a connection may only be moving.
+    pub(super) fn is_settled(&self) -> bool {
+        self.table.upheaval_at().is_none_or(|at| self.view().answers_as_of() > Some(at))
+    }
+
     /// Returns the client of a contender.
     pub fn identity(&self, contender: &Contender) -> ClientIdentity {
         self.table.identity_of(contender)
@@ -161,6 +167,8 @@ impl<'a> TableAt<'a> {
     }
 
     /// Returns whether a session is alive that had a node at `since`, by this machine's clock.
+    ///
+    /// A session without a connection is unknown for as long as it may only be moving.
     pub fn owner_state(&self, session: SessionId, since: Timestamp) -> (OwnerState, Option<Duration>) {
         let liveness = self.view().liveness(session);
         match liveness {
@@ -168,6 +176,7 @@ impl<'a> TableAt<'a> {
                 Some(silence) => (OwnerState::Silent, Some(silence.left(self.now))),
                 None => (OwnerState::Live, None),
             },
+            Liveness::Disconnected { .. } if !self.is_settled() => (OwnerState::Unknown, None),
             Liveness::Disconnected { .. } => (OwnerState::Expiring, liveness.expires_in(self.now)),
             // A list that is older than the node proves nothing about its owner.
             Liveness::NoSession { at } if at > since.plus(GHOSTLY) && self.view().every_member_answered() => {

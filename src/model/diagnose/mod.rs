@@ -55,6 +55,8 @@ mod session_locks;
 mod slow_servers;
 #[cfg(test)]
 mod sound_elections;
+#[cfg(test)]
+mod sound_restarts;
 mod standstill;
 mod suspicion;
 #[cfg(test)]

@@ -78,6 +78,7 @@ mod table;
 mod timeline;
 mod turns;
 mod unread;
+mod upheaval;
 
 pub use change::Change;
 pub use client_identity::{ClientIdentity, host_of};

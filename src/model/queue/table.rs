@@ -48,6 +48,10 @@ pub struct LockTable {
     pub(super) touched: FxHashSet<LockId>,
     pub(super) view: Arc<ServerView>,
     pub(super) sessions: Sessions,
+    /// When the ensemble last changed in a way that makes sessions move. Recordings store it beside
+    /// the table ([`SessionEvidence`](super::SessionEvidence)).
+    #[serde(skip)]
+    pub(super) upheaval_at: Option<Timestamp>,
     pub(super) clock: Clock,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
     /// Semaphores that are unknown apart from leases that were created and are about to be read.
@@ -106,6 +110,7 @@ impl LockTable {
             touched: FxHashSet::default(),
             view: Arc::default(),
             sessions: Sessions::default(),
+            upheaval_at: None,
             clock: Clock::default(),
             free_listed: std::collections::VecDeque::new(),
             announced: FxHashMap::default(),

@@ -36,6 +36,9 @@ impl Load {
     }
 }
 
+/// Maximum age of a member's answers. A member that has not answered for longer proves nothing new.
+const MAX_ANSWER_AGE: Duration = Duration::from_secs(10);
+
 /// The answers of all members of the ensemble. Each was asked at a time of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerView {
@@ -138,6 +141,20 @@ impl ServerView {
         let listed = self.members.iter().filter_map(|member| member.sessions.as_ref());
         let oldest = listed.filter(|listing| listing.whole).map(|listing| listing.at).min()?;
         Some(oldest.min(self.connections_as_of()?))
+    }
+
+    /// Returns a time, by our clock, since which every member that answers now listed its
+    /// connections, and its sessions if it knows them. `None` when no member answers.
+    ///
+    /// Unlike [`connections_as_of`](Self::connections_as_of), does not wait for a member that is
+    /// gone or hangs.
+    pub fn answers_as_of(&self) -> Option<Timestamp> {
+        let answers = |member: &&MemberView| member.answered_at.is_some_and(|at| self.at.since(at) <= MAX_ANSWER_AGE);
+        let listed = self.members.iter().filter(answers).flat_map(|member| {
+            let connections = member.connections.as_ref().map(|listing| listing.at);
+            connections.into_iter().chain(member.sessions.as_ref().map(|listing| listing.at))
+        });
+        listed.min()
     }
 
     /// Returns the ephemeral nodes of all sessions, from the first server that listed them; `None`

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::Suspicion;
-use crate::diagnose::{Code, OwnerState, Severity};
+use crate::diagnose::{Code, Severity};
 use crate::queue::Contender;
-use crate::server_view::{Connection, Listing, ServerView};
+use crate::server_view::{Connection, Listing, Liveness, ServerView};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 const REMEDY: &str = "restart that client: it may think that it holds, but its node goes with the older session";
@@ -51,7 +51,7 @@ impl Check for AdoptedNode {
             return;
         }
         let Some(known) = self.last_seen.recall(&session) else { return };
-        if context.table_at.owner_of(holder).0 != OwnerState::Expiring {
+        if !matches!(view.liveness(session), Liveness::Disconnected { .. }) {
             return;
         }
         let Some(newer) = newer(view, known) else { return };

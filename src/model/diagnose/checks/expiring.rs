@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
 use crate::diagnose::suspicion::Suspicion;
-use crate::diagnose::{Code, Finding, OwnerState, Severity};
+use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::{ContenderRow, is_registry};
+use crate::server_view::Liveness;
 use crate::text::human;
 
 const REMEDY: &str = "wait: the servers delete the node when the session expires, unless its client comes back before";
@@ -20,8 +21,10 @@ impl Check for ExpiringHolder {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let Some(gathered) = context.table_at.view().connections_as_of() else { return };
         for row in context.lock.rows(0..context.lock.holding().min(MAX_SUSPICIONS)) {
-            if let (OwnerState::Expiring, left) = context.table_at.owner_of(row.contender) {
-                let finding = describe(context, &row, left);
+            let Some(session) = row.contender.session() else { continue };
+            let liveness = context.table_at.view().liveness(session);
+            if matches!(liveness, Liveness::Disconnected { .. }) {
+                let finding = describe(context, &row, liveness.expires_in(context.now()));
                 found.push(Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0));
             }
         }

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::suspicion::Suspicion;
-use crate::diagnose::{Code, OwnerState, Severity};
+use crate::diagnose::{Code, Severity};
 use crate::queue::{ClientIdentity, Contender, ContenderRow};
+use crate::server_view::Liveness;
 use lockscope_base::znode::{SessionId, Timestamp};
 
 const REMEDY: &str = "restart that process: its earlier session keeps the node for as long as a forgotten client of the process sends heartbeats";
@@ -67,7 +68,7 @@ fn is_same_host(one: &ClientIdentity, other: &ClientIdentity) -> bool {
 fn left_behind(context: &LockContext<'_>, leader: &Contender, session: SessionId) -> Option<String> {
     let table_at = context.table_at;
     context.election?;
-    if table_at.owner_of(leader).0 != OwnerState::Expiring {
+    if !matches!(table_at.view().liveness(session), Liveness::Disconnected { .. }) {
         return None;
     }
     let last = table_at.table().last_connection(session)?;

@@ -116,6 +116,9 @@ impl ShownSession<'_> {
         let text = match self.view.liveness(self.session) {
             _ if !self.asks_servers => "not known: the servers are not asked",
             Liveness::NoSession { .. } if self.holds + self.awaits == 0 => "ended: no server knows it",
+            Liveness::Disconnected { .. } => {
+                "not known yet: the servers have just changed, and it may be moving to another one"
+            }
             Liveness::NoSession { .. } => "not known yet: it came after the servers were asked",
             Liveness::Exists { .. } => {
                 let text = format!("it exists; not every server reports whether its client is connected ({servers})");
