@@ -6,6 +6,7 @@
 #![warn(clippy::missing_errors_doc)]
 
 mod id;
+mod own_timeout;
 mod path;
 mod sequence;
 mod stat;
@@ -13,6 +14,7 @@ mod text;
 mod time;
 
 pub use id::{SessionId, Zxid};
+pub use own_timeout::{is_marked_timeout, marked_timeout};
 pub use path::{BadPath, ZnodePath};
 pub use sequence::Sequence;
 pub use stat::{MAX_KEPT_DATA, Node, NodeData, ZnodeStat};

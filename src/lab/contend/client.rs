@@ -15,7 +15,7 @@ use super::tally::Tally;
 use super::{ClientId, ClientState, NextStep, Scenario};
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::SessionId;
-use lockscope_live::zk::{ConnectOptions, close_session, connect_through};
+use lockscope_live::zk::{ConnectOptions, SessionRole, close_session, connect_through};
 use lockscope_lock::{ActivityRecorder, CostCounter, Guard, Lock, LockActivity, LockError, LockOptions};
 
 /// The number of connection attempts of a client before the clients begin to contend. Later
@@ -150,7 +150,8 @@ impl Client {
     /// attempts while the clients have not begun to contend. Otherwise it tries for ever.
     async fn connect(&mut self) -> Option<Session> {
         let session_timeout = self.fleet.scenario.session_timeout;
-        let options = ConnectOptions { session_timeout, ..self.fleet.connection.clone() };
+        let role = SessionRole::Client;
+        let options = ConnectOptions { session_timeout, role, ..self.fleet.connection.clone() };
         let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
         for attempt in 1_u32.. {
             // The semaphore is never closed, so this always gets a permit.

@@ -68,7 +68,7 @@ pub async fn connect_through(transport: &Transport, options: &ConnectOptions) ->
 
 async fn open(transport: &Transport, options: &ConnectOptions) -> Result<Client, ConnectError> {
     let mut connector = Client::connector()
-        .with_session_timeout(options.session_timeout.min(MAX_SESSION_TIMEOUT))
+        .with_session_timeout(options.asked_timeout().min(MAX_SESSION_TIMEOUT))
         .with_session(transport.session());
     for auth in &options.auth {
         connector = add(connector, auth)?;
@@ -151,12 +151,13 @@ async fn check_chroot(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zk::TlsFiles;
+    use crate::zk::{SessionRole, TlsFiles};
 
     fn options(connect: &str) -> ConnectOptions {
         ConnectOptions {
             connect: connect.to_owned(),
             session_timeout: Duration::from_secs(4),
+            role: SessionRole::Console,
             auth: Vec::new(),
             tls: None,
             kerberos: None,

@@ -51,7 +51,7 @@ pub use login::{until_unverified_login, unverified_login};
 pub use member_comparer::compare_members;
 pub use member_trees::READS_PER_REQUEST;
 pub use node::{AclEntry, MAX_ACL_ENTRIES, MAX_READ_DATA, NodeReading, read_node};
-pub use options::{Auth, ConnectOptions, KerberosLogin, TlsFiles};
+pub use options::{Auth, ConnectOptions, KerberosLogin, SessionRole, TlsFiles};
 pub use reply_fault::{MAX_NAMES, MAX_REPLY, ReplyFault};
 pub use session::close_session;
 pub use session::ended;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::kerberos::ServerPrincipal;
+use lockscope_base::znode::marked_timeout;
 
 /// The address of an ensemble, and the identities to log in with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,12 +13,35 @@ pub struct ConnectOptions {
     pub connect: String,
     /// The requested session timeout; the server clamps it.
     pub session_timeout: Duration,
+    /// Whose session it is.
+    pub role: SessionRole,
     /// The identities to add to the session, in order.
     pub auth: Vec<Auth>,
     /// The files for TLS, when the servers want it.
     pub tls: Option<TlsFiles>,
     /// A login by Kerberos, on each connection to a server.
     pub kerberos: Option<KerberosLogin>,
+}
+
+/// Whose session is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionRole {
+    /// One of lockscope's own. It asks for a [marked](marked_timeout) timeout, so that no console
+    /// takes it for the session of an application.
+    #[default]
+    Console,
+    /// A client that contends for locks, as applications do.
+    Client,
+}
+
+impl ConnectOptions {
+    /// Returns the session timeout to ask the servers for.
+    pub(super) fn asked_timeout(&self) -> Duration {
+        match self.role {
+            SessionRole::Console => marked_timeout(self.session_timeout),
+            SessionRole::Client => self.session_timeout,
+        }
+    }
 }
 
 /// A login by Kerberos. The tickets are those of the user who runs the program, as `kinit` gets

@@ -336,7 +336,7 @@ impl Code {
 
     /// Returns whether only the servers' answers show such a finding.
     pub fn needs_servers(self) -> bool {
-        self.traits().evidence == Evidence::Servers
+        self.traits().evidence != Evidence::Znodes
     }
 
     /// Returns the name for places too narrow for [`id`](Self::id), in at most [`MAX_TITLE_WIDTH`]

@@ -8,7 +8,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::suspicion::{Suspicion, finding};
 use super::waits::{Cycle, Wait};
 use super::{Code, Finding, OwnerState, Severity, TableAt, Thresholds};
-use crate::queue::{Contender, ContenderRow, ContenderState, ElectionKind, ElectionRecord, LockQueue, is_registry};
+use crate::queue::{
+    Contender, ContenderRow, ContenderState, Departure, ElectionKind, ElectionRecord, LockQueue, is_registry,
+};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{SessionId, Timestamp};
 
@@ -96,6 +98,19 @@ impl<'a> LockContext<'a> {
     /// Returns what is remembered about this election.
     pub fn election_record(&self) -> Option<&'a ElectionRecord> {
         self.table_at.table().election_record(self.lock)
+    }
+
+    /// Returns the leaders and candidates of this election that have gone and are not in its queue
+    /// by any session now.
+    pub fn absent(&self) -> impl DoubleEndedIterator<Item = &'a Departure> {
+        let absent = self.election_record().into_iter().flat_map(ElectionRecord::absent);
+        absent.filter(|departure| !self.is_back(departure))
+    }
+
+    /// Returns whether a client that has gone is in the queue now, by its name. It may have queued
+    /// with a new session before its old one ended.
+    pub fn is_back(&self, departure: &Departure) -> bool {
+        departure.client.name_of_one_client().is_some_and(|name| self.table_at.table().is_queued(self.lock, name))
     }
 
     /// Returns the severity of a finding about an absence in this election: as given if it certainly

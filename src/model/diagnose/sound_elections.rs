@@ -1,6 +1,6 @@
 //! Random histories of elections in which nothing is wrong: candidates are restarted one after the
-//! other, by a request, by closing the session or by a crash. None of the findings about absences
-//! may be raised.
+//! other, by a request, by closing the session or by a crash. Other lockscopes come and go on their
+//! host. None of the findings about absences may be raised.
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -21,6 +21,8 @@ enum Going {
     Closes,
     /// It crashes: its session expires.
     Crashes,
+    /// It crashes and queues with a new session before the old one expires.
+    QueuesFirst,
 }
 
 /// A candidate goes, and comes back after some seconds.
@@ -30,16 +32,14 @@ struct Restart {
     going: Going,
     away: u32,
     then: u32,
+    /// Whether another console connects from the host meanwhile.
+    console: bool,
 }
 
 fn restart() -> impl Strategy<Value = Restart> {
-    let going = prop_oneof![Just(Going::Resigns), Just(Going::Closes), Just(Going::Crashes)];
-    (0..CANDIDATES, going, 1..40_u32, 90..150_u32).prop_map(|(candidate, going, away, then)| Restart {
-        candidate,
-        going,
-        away,
-        then,
-    })
+    let going = prop_oneof![Just(Going::Resigns), Just(Going::Closes), Just(Going::Crashes), Just(Going::QueuesFirst)];
+    let all = (0..CANDIDATES, going, 1..40_u32, 90..150_u32, any::<bool>());
+    all.prop_map(|(candidate, going, away, then, console)| Restart { candidate, going, away, then, console })
 }
 
 struct Election {
@@ -70,8 +70,19 @@ impl Election {
         (session, node)
     }
 
-    fn play(&mut self, Restart { candidate, going, away, then }: Restart) {
+    /// Lets another console connect from the host of the candidates.
+    fn look_on(&mut self) {
+        self.sessions += 1;
+        let now = self.world.now;
+        let client = self.world.client(self.sessions);
+        (client.address, client.established, client.timeout_ms) = ("10.0.0.1:3999".to_owned(), now, 30_739);
+    }
+
+    fn play(&mut self, Restart { candidate, going, away, then, console }: Restart) {
         let (session, node) = self.candidates[candidate].clone();
+        if matches!(going, Going::QueuesFirst) {
+            self.candidates[candidate] = self.join(candidate);
+        }
         match going {
             Going::Resigns | Going::Closes => {
                 let client = self.world.client(session);
@@ -81,10 +92,15 @@ impl Election {
                 }
                 self.world.delete(&node);
             }
-            Going::Crashes => self.world.let_expire(session, &[&node]),
+            Going::Crashes | Going::QueuesFirst => self.world.let_expire(session, &[&node]),
+        }
+        if console {
+            self.look_on();
         }
         self.world.pass(away);
-        self.candidates[candidate] = self.join(candidate);
+        if !matches!(going, Going::QueuesFirst) {
+            self.candidates[candidate] = self.join(candidate);
+        }
         self.world.pass(then);
     }
 }

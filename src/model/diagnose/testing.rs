@@ -28,6 +28,7 @@ pub struct Client {
     pub address: String,
     pub established: Timestamp,
     pub cxid: i64,
+    pub timeout_ms: u64,
     /// The client's last operation, in the server's abbreviation.
     pub operation: &'static str,
     pub heard: Option<Timestamp>,
@@ -100,6 +101,7 @@ impl DiagnosisFixture {
                 address: format!("10.0.0.{}:4000", session % 250),
                 established: Timestamp(self.now.0 - 3_600_000),
                 cxid: 1,
+                timeout_ms: 30_000,
                 operation: "PING",
                 heard: None,
                 expires_at: None,
@@ -321,7 +323,7 @@ fn connection(client: &Client, at: Timestamp) -> Connection {
     Connection {
         session: SessionId(client.session),
         client: client.address.clone(),
-        timeout_ms: Some(30_000),
+        timeout_ms: Some(client.timeout_ms),
         established: Some(client.established),
         last_operation: Some(client.operation.to_owned()),
         last_cxid: Some(client.cxid),

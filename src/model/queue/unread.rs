@@ -130,6 +130,7 @@ impl LockTable {
         }
         self.touched.insert(id);
         self.mark_parent(path);
+        self.note_candidate_is_read(id, slot, now);
         if live {
             self.clock.created(created_at, seen_at);
             self.update_holders(id, Some(slot), now, out);

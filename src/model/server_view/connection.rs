@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Keyed;
-use lockscope_base::znode::{SessionId, Timestamp, Zxid};
+use lockscope_base::znode::{SessionId, Timestamp, Zxid, is_marked_timeout};
 
 /// A client's connection with a session, as its server lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +51,15 @@ impl Connection {
     /// Returns the negotiated session timeout.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_ms.map(Duration::from_millis)
+    }
+
+    /// Returns whether the session belongs to a lockscope: this one, or another console, recorder
+    /// or check.
+    ///
+    /// They are recognised by their timeout ([`marked_timeout`](lockscope_base::znode::marked_timeout)),
+    /// unless a server granted another one or the timeout is below two seconds.
+    pub fn is_of_lockscope(&self) -> bool {
+        self.timeout_ms.is_some_and(is_marked_timeout)
     }
 }
 

@@ -19,8 +19,8 @@ use crate::tui::{self, TuiError, TuiOptions};
 use lockscope_base::znode::ZnodePath;
 use lockscope_lab::demo::{Namespace, Script};
 use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
-use lockscope_live::zk::ConnectOptions;
 use lockscope_live::zk::survey::{SurveyOptions, ViewBy};
+use lockscope_live::zk::{ConnectOptions, SessionRole};
 use lockscope_sandbox::{self as sandbox, Sandbox, SandboxError};
 
 /// The node of the sandbox below which the tour works.
@@ -67,6 +67,7 @@ pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyho
     let connection = ConnectOptions {
         connect: sandbox.connect_string(),
         session_timeout: SESSION_TIMEOUT,
+        role: SessionRole::Console,
         auth: Vec::new(),
         tls: None,
         kerberos: None,

@@ -148,7 +148,8 @@ pub(super) struct EnsembleOptions {
     /// localhost:2181]
     #[arg(long, value_name = "HOST:PORT[,...][/CHROOT]")]
     pub connect: Option<String>,
-    /// Session timeout to ask for; the servers may bound it [default: 30s; 15s for test clients]
+    /// Session timeout to ask for, to which consoles add up to a second, by which others know them;
+    /// the servers may bound it [default: 30s; 15s for test clients]
     #[arg(long, value_name = "DURATION", value_parser = duration::session_timeout)]
     #[serde(deserialize_with = "duration::deserialize_session_timeout")]
     pub session_timeout: Option<Duration>,

@@ -19,7 +19,7 @@ use lockscope_live::admin::audit;
 use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
 use lockscope_live::zk::admin::AdminUrl;
 use lockscope_live::zk::survey::{SurveyOptions, ViewBy};
-use lockscope_live::zk::{self, BadConnectString, ConnectOptions, KerberosLogin, TlsFiles};
+use lockscope_live::zk::{self, BadConnectString, ConnectOptions, KerberosLogin, SessionRole, TlsFiles};
 use lockscope_model::diagnose::Thresholds;
 use lockscope_model::queue::Expectation;
 use lockscope_model::report::Ensemble;
@@ -254,6 +254,7 @@ impl ResolvedOptions {
         Ok(ConnectOptions {
             connect: self.connect.clone(),
             session_timeout: self.session_timeout.unwrap_or(SESSION_TIMEOUT),
+            role: SessionRole::Console,
             auth: self.auth.load()?,
             tls: self.tls.clone(),
             kerberos: self.kerberos.clone(),

@@ -11,7 +11,8 @@ use crate::harness::zk;
 /// Long enough for the finding that a node belongs to an earlier session.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Leaves a node of a session without a client on a machine, where another session waits for it.
+/// Leaves a node of a session without a client on a machine, where another session waits for it. Both
+/// have the same timeout, as those of one process do.
 async fn left_behind(incident: &mut Incident, machine: &Machine, node: &str, data: &str) -> Client {
     let earlier = machine.abandoned_session(TIMEOUT).await;
     if let Some((parent, _)) = node.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
@@ -20,7 +21,7 @@ async fn left_behind(incident: &mut Incident, machine: &Machine, node: &str, dat
     zk::create_all(&earlier, CreateMode::Ephemeral, [(node.to_owned(), data.as_bytes().to_vec())]).await;
     incident.until_listed(1).await;
     drop(earlier);
-    machine.session().await
+    zk::connect_within(&machine.connect_string(), TIMEOUT).await
 }
 
 async fn finds_a_stale_owner(node: &str, data: &str) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockscope_base::znode::SessionId;
 use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions, Observer};
-use lockscope_live::zk::ConnectOptions;
+use lockscope_live::zk::{ConnectOptions, SessionRole};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use tokio::time::timeout;
 use zookeeper_client::Client;
@@ -21,6 +21,7 @@ pub fn connection(connect: &str) -> ConnectOptions {
     ConnectOptions {
         connect: connect.to_owned(),
         session_timeout: SESSION_TIMEOUT,
+        role: SessionRole::Console,
         auth: Vec::new(),
         tls: None,
         kerberos: None,

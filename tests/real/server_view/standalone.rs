@@ -47,12 +47,15 @@ fn check_clients(view: &ServerView, one: SessionId, other: SessionId) {
         assert_eq!(view.liveness(session), Liveness::Connected);
         let (_, connection) = view.connection_of(session).expect("it is connected");
         assert_eq!(connection.timeout_ms, Some(30_000));
+        assert!(!connection.is_of_lockscope());
         let heard = connection.last_heard.expect("the clock is known");
         assert!(view.at.since(heard) < Duration::from_secs(15), "{heard:?} {:?}", view.at);
         let expires = view.session(session).expect("it is listed").expires_at.expect("the clock is known");
         let left = expires.since(view.at);
         assert!((Duration::from_secs(15)..Duration::from_secs(33)).contains(&left), "{left:?}");
     }
+    let (_, ours) = view.own_session.and_then(|own| view.connection_of(own)).expect("our own session is listed");
+    assert!(ours.is_of_lockscope(), "{ours:?}");
     assert_eq!(view.liveness(SessionId(7)), Liveness::NoSession { at: member.sessions.as_ref().expect("listed").at });
     let watchers = |text: &str| view.watchers_of(&path(text)).expect("it was answered");
     for watched in ["/lock/a", "/lock/none"] {

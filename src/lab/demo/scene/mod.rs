@@ -14,7 +14,7 @@ use zookeeper_client::Client;
 use super::{SceneAction, ScriptedClients};
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::zk::{
-    self, ConnectOptions, Dialer, Flow, Transport, close_session, connect_through, create_containers,
+    self, ConnectOptions, Dialer, Flow, SessionRole, Transport, close_session, connect_through, create_containers,
 };
 
 /// The maximum number of queued actions of a scene.
@@ -63,7 +63,8 @@ impl SceneRunner {
     /// Creates a runner without a scene for that ensemble.
     pub fn new(connection: ConnectOptions) -> Self {
         let (failed, failures) = mpsc::channel(MAX_QUEUED_FAILURES);
-        let connection = ConnectOptions { session_timeout: SESSION_TIMEOUT, ..connection };
+        let (session_timeout, role) = (SESSION_TIMEOUT, SessionRole::Client);
+        let connection = ConnectOptions { session_timeout, role, ..connection };
         Self { connection, failed, failures, running: None, leaving: Vec::new() }
     }
 

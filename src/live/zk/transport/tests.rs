@@ -16,7 +16,7 @@ use zookeeper_client::{Acls, AddWatchMode, Client, CreateMode, Error};
 use self::answers::{ODD, Said, frame, garbage, malformed};
 use self::oracle::{Kind, kind_of};
 use super::*;
-use crate::zk::{ConnectOptions, connect_through};
+use crate::zk::{ConnectOptions, SessionRole, connect_through};
 use lockscope_base::wire::ConnectRequest;
 
 const ANSWERS: usize = 10_000;
@@ -101,6 +101,7 @@ fn options(address: SocketAddr, timeout: Duration) -> ConnectOptions {
     ConnectOptions {
         connect: address.to_string(),
         session_timeout: timeout,
+        role: SessionRole::Client,
         auth: Vec::new(),
         tls: None,
         kerberos: None,

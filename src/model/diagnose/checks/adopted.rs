@@ -5,11 +5,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, LockContext, of_contender};
+use crate::diagnose::process::FormerSession;
 use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Severity};
-use crate::queue::Contender;
-use crate::server_view::{Connection, Listing, Liveness, ServerView};
+use crate::queue::{Contender, host_of};
+use crate::server_view::{Connection, Liveness};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 const REMEDY: &str = "restart that client: it may think that it holds, but its node goes with the older session";
@@ -43,7 +44,7 @@ impl Check for AdoptedNode {
         };
         let Some(gathered) = view.connections_as_of() else { return };
         if let Some((_, connection)) = view.connection_of(session) {
-            let seen = || LastSeen { host: host(&connection.client).to_owned(), at: gathered };
+            let seen = || LastSeen { host: host_of(&connection.client).to_owned(), at: gathered };
             let known = self.last_seen.see(session, seen);
             if known.at != gathered {
                 *known = seen();
@@ -54,11 +55,9 @@ impl Check for AdoptedNode {
         if !matches!(view.liveness(session), Liveness::Disconnected { .. }) {
             return;
         }
-        let Some(newer) = newer(view, known) else { return };
-        if lock.rows(0..lock.len()).any(|row| row.contender.session() == Some(newer.session)) {
-            return;
-        }
-        found.push(suspicion(context, holder, newer, gathered));
+        let former = FormerSession { session, host: &known.host, since: known.at };
+        let successor = context.table_at.successor(former);
+        found.extend(successor.map(|newer| suspicion(context, holder, newer, gathered)));
     }
 }
 
@@ -66,26 +65,11 @@ fn suspicion(context: &LockContext<'_>, holder: &Contender, newer: &Connection, 
     let summary = format!(
         "{} holds, but its session has no connection any more, while {} continues with the newer session {}",
         context.table_at.who(holder),
-        host(&newer.client),
+        host_of(&newer.client),
         newer.session
     );
     let finding = of_contender(Code::AdoptedNode, Severity::Info, context, holder).because(summary, REMEDY);
     Suspicion::new(finding, gathered, Duration::ZERO).of_state(holder.czxid.0)
-}
-
-/// Returns a connection from the same host that was made after the holder was last seen.
-fn newer<'a>(view: &'a ServerView, known: &LastSeen) -> Option<&'a Connection> {
-    let listed = view.members.iter().filter_map(|member| member.connections.as_ref());
-    let mut all = listed.flat_map(Listing::items);
-    all.find(|connection| {
-        let is_newer = connection.established.is_some_and(|made| made > known.at);
-        is_newer && host(&connection.client) == known.host && Some(connection.session) != view.own_session
-    })
-}
-
-/// Returns an address without its port.
-fn host(address: &str) -> &str {
-    address.rsplit_once(':').map_or(address, |(host, _)| host)
 }
 
 #[cfg(test)]
@@ -141,6 +125,15 @@ pub(super) mod tests {
         let found = world.diagnosis.findings().filter(|finding| finding.code == Code::AdoptedNode);
         let locks: Vec<&str> = found.map(|finding| finding.lock.path.as_str()).collect();
         assert_eq!(locks, ["/l", "/m"]);
+    }
+
+    #[test]
+    fn another_lockscope_on_the_host_is_no_successor() {
+        let mut world = come_back("10.0.0.1:5555");
+        world.client(7).timeout_ms = 30_739;
+        world.client(1).timeout_ms = 30_739;
+        world.pass(3);
+        assert_eq!(world.found(Code::AdoptedNode), None);
     }
 
     #[test]

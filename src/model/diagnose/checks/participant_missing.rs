@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::process::FormerSession;
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Severity};
 use crate::queue::{Departure, DepartureEnd};
@@ -25,8 +26,8 @@ impl Check for ParticipantMissing {
         }
         found.extend(fewer_than_expected(context));
         // An empty election has no leader, which is worse.
-        if let Some(record) = context.election_record().filter(|_| !context.lock.is_empty()) {
-            found.extend(record.absent().filter_map(|departure| gone(context, departure)));
+        if !context.lock.is_empty() {
+            found.extend(context.absent().filter_map(|departure| gone(context, departure)));
         }
     }
 }
@@ -37,7 +38,7 @@ fn fewer_than_expected(context: &LockContext<'_>) -> Option<Suspicion> {
     if here >= expected {
         return None;
     }
-    let last = context.election_record().and_then(|record| record.absent().next_back());
+    let last = context.absent().next_back();
     let last =
         last.map(|departure| format!("; last went {}: {}", who(context, departure), departure.end.in_sentence()));
     let summary = format!(
@@ -79,7 +80,7 @@ fn process(context: &LockContext<'_>, departure: &Departure) -> Option<String> {
         return None;
     }
     let host = departure.host()?;
-    let newer = context.table_at.newer_from_host(host, departure.last_heard())?;
+    let newer = context.table_at.successor(FormerSession { session, host, since: departure.last_heard() })?;
     Some(format!("{host} is connected with the newer session {}, which queues nowhere", newer.session))
 }
 
@@ -142,6 +143,44 @@ pub(super) mod tests {
         world.create_named(&latch("/e", 2), 7, "worker-2");
         assert!(world.pass(1).1.contains(&Code::ParticipantMissing));
         assert_eq!(came_back("10.0.0.9:5000", 100).found(Code::ParticipantMissing), None, "another host");
+    }
+
+    /// Returns an election whose second candidate queued with session 7 before its old session 2
+    /// expired. Another process of its host connects, as any successor would.
+    fn queued_before_it_went() -> DiagnosisFixture {
+        let (mut world, nodes) = election();
+        world.client(7).address = "10.0.0.2:5001".to_owned();
+        world.create_named(&latch("/e", 3), 7, "worker-2");
+        world.let_expire(2, &[&nodes[1]]);
+        let made = world.now;
+        let other = world.client(8);
+        (other.address, other.established) = ("10.0.0.2:5002".to_owned(), made);
+        world
+    }
+
+    #[test]
+    fn a_candidate_that_queued_again_before_its_old_node_went_is_not_missing() {
+        let mut world = queued_before_it_went();
+        world.pass(100);
+        assert_eq!(world.found(Code::ParticipantMissing), None);
+    }
+
+    #[test]
+    fn a_candidate_that_queued_again_and_then_gave_up_is_not_missing() {
+        let mut world = queued_before_it_went();
+        world.client(7).cxid += 1;
+        let node = world.lock("/e").rows(0..9).last().map(|row| row.contender.node.clone()).expect("a candidate");
+        world.delete(&crate::diagnose::testing::path("/e").child(&node));
+        world.pass(100);
+        assert_eq!(world.found(Code::ParticipantMissing), None);
+    }
+
+    #[test]
+    fn another_lockscope_on_the_host_is_not_the_candidate_that_is_missing() {
+        let mut world = came_back("10.0.0.2:5000", 0);
+        world.client(7).timeout_ms = 30_739;
+        world.pass(100);
+        assert_eq!(world.found(Code::ParticipantMissing), None);
     }
 
     #[test]

@@ -4,11 +4,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, LockContext, of_contender};
+use crate::diagnose::process::FormerSession;
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Severity};
 use crate::queue::{ClientIdentity, Contender, ContenderRow};
 use crate::server_view::Liveness;
-use lockscope_base::znode::{SessionId, Timestamp};
+use lockscope_base::znode::SessionId;
 
 const REMEDY: &str = "restart that process: its earlier session keeps the node for as long as a forgotten client of the process sends heartbeats";
 
@@ -29,7 +30,7 @@ impl Check for StaleOwner {
         };
         let Some(gathered) = context.table_at.view().connections_as_of() else { return };
         let behind = waits_behind_itself(context, holder, session);
-        let Some(why) = behind.or_else(|| left_behind(context, holder, session)) else { return };
+        let Some(why) = behind.or_else(|| left_behind(context, session)) else { return };
         let summary = format!("{} holds by its session {session}, {why}", context.table_at.who(holder));
         let finding = of_contender(Code::StaleOwner, Severity::Warning, context, holder).because(summary, REMEDY);
         let suspicion = Suspicion::new(finding, gathered, context.thresholds.ghost_after);
@@ -65,7 +66,7 @@ fn is_same_host(one: &ClientIdentity, other: &ClientIdentity) -> bool {
 
 /// Describes the newer session of a leader's host, while the leader's own session has no
 /// connection.
-fn left_behind(context: &LockContext<'_>, leader: &Contender, session: SessionId) -> Option<String> {
+fn left_behind(context: &LockContext<'_>, session: SessionId) -> Option<String> {
     let table_at = context.table_at;
     context.election?;
     if !matches!(table_at.view().liveness(session), Liveness::Disconnected { .. }) {
@@ -73,8 +74,7 @@ fn left_behind(context: &LockContext<'_>, leader: &Contender, session: SessionId
     }
     let last = table_at.table().last_connection(session)?;
     let host = crate::queue::host_of(&last.connection.client);
-    let since: Timestamp = last.last_listed?;
-    let newer = table_at.newer_from_host(host, since)?;
+    let newer = table_at.successor(FormerSession { session, host, since: last.last_listed? })?;
     Some(format!("which has no connection, while {host} goes on with the newer session {}", newer.session))
 }
 

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::Code;
 use crate::diagnose::context::{Check, Danger, LockContext};
+use crate::diagnose::process::FormerSession;
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::queue::{Contender, Departure, DepartureEnd};
-use crate::server_view::Connection;
 
 /// Maximum time for which a former leader is reported. After that, a process that still runs would
 /// have asked the servers for something.
@@ -33,7 +33,8 @@ impl Check for TwoLeaders {
         let recent = |former: &&Departure| context.now().since(former.at) <= MAX_UNAWARE;
         for former in record.absent().filter(recent).filter(|former| record.led(former)) {
             if former.session != leader.session() {
-                found.extend(proven(context, former, leader).or_else(|| suspected(context, former, leader)));
+                let suspected = || suspected(context, former, leader).filter(|_| !context.is_back(former));
+                found.extend(proven(context, former, leader).or_else(suspected));
             }
         }
     }
@@ -59,12 +60,16 @@ fn suspected(context: &LockContext<'_>, former: &Departure, leader: &Contender) 
     if !matches!(former.end, DepartureEnd::Expired | DepartureEnd::Unknown) {
         return None;
     }
-    let newer: &Connection = context.table_at.newer_from_host(former.host()?, former.last_heard())?;
+    let host = former.host()?;
+    let since = former.last_heard();
+    let connects = match &context.table_at.successors(FormerSession { session: former.session?, host, since })[..] {
+        [] => return None,
+        [newer] => format!("the newer session {}, which queues nowhere: if this", newer.session),
+        several => format!("{} newer sessions, which queue nowhere: if one of them", several.len()),
+    };
     let summary = format!(
-        "{} led until its session ended, and {} connects with the newer session {}, which queues nowhere: if this is the same process, it may think that it still leads; {} leads now; the log of that process proves it",
+        "{} led until its session ended, and {host} connects with {connects} is the same process, it may think that it still leads; {} leads now; the log of that process proves it",
         former.client.in_sentence(context.now()),
-        former.host()?,
-        newer.session,
         context.table_at.who(leader)
     );
     Some(of(context, former, leader, Danger::Suspected, summary, gathered, context.thresholds.ghost_after))
@@ -97,7 +102,12 @@ pub(super) mod tests {
     use lockscope_base::znode::ZnodePath;
 
     pub fn examples() -> Vec<Example> {
-        [deleted_by_another(), came_back("10.0.0.1:5000", 15)].map(|world| (Code::TwoLeaders, world)).into()
+        let mut several = came_back("10.0.0.1:5000", 0);
+        let made = several.now;
+        let other = several.client(8);
+        (other.address, other.established) = ("10.0.0.1:5001".to_owned(), made);
+        several.pass(15);
+        [deleted_by_another(), came_back("10.0.0.1:5000", 15), several].map(|world| (Code::TwoLeaders, world)).into()
     }
 
     fn election() -> (DiagnosisFixture, ZnodePath) {

@@ -114,11 +114,23 @@ impl Departures {
     /// its host that has no other name.
     pub fn came_back(&mut self, came: &ClientIdentity) {
         let by_name = self.0.iter().position(|departure| departure.is_same_name(came));
-        let is_from_host = |departure: &Departure| departure.host().is_some() && departure.host() == came.host();
+        let may_be_named_so = |departure: &Departure| {
+            let names = (departure.client.name_of_one_client(), came.name_of_one_client());
+            matches!(names, (None, _) | (_, None)) || names.0 == names.1
+        };
+        let is_from_host = |departure: &Departure| {
+            departure.host().is_some() && departure.host() == came.host() && may_be_named_so(departure)
+        };
         let by_host = || self.0.iter().position(is_from_host);
         if let Some(at) = by_name.or_else(by_host) {
             self.0.remove(at);
         }
+    }
+
+    /// Removes the departures of a client whose sessions ended, or may have.
+    pub fn forget_earlier_sessions(&mut self, client: &ClientIdentity) {
+        let ended = |departure: &Departure| matches!(departure.end, DepartureEnd::Expired | DepartureEnd::Unknown);
+        self.0.retain(|departure| !(departure.is_same_name(client) && ended(departure)));
     }
 
     pub fn forget_names(&mut self) {

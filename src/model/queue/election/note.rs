@@ -2,8 +2,11 @@
 
 use super::kind::ElectionKind;
 use super::{Departure, DepartureEnd};
-use crate::queue::{Happening, LockEvent, LockTable};
+use crate::queue::{Happening, LockEvent, LockId, LockQueue, LockTable};
 use lockscope_base::znode::Timestamp;
+
+/// Maximum number of contenders that are searched for a name.
+const MAX_LOOKED_AT: usize = 1_000;
 
 impl LockTable {
     /// Records the events of elections. Other locks cost a look at their recipe and path.
@@ -16,16 +19,39 @@ impl LockTable {
             }
             let Some(kind) = self.locks.get(&id).and_then(|lock| self.suspected_election(lock)) else { continue };
             let last_request = self.last_request(happening);
+            let is_queued = happening.event == LockEvent::Expired && self.queues_again(id, happening);
             let record = self.elections.record_mut(id, happening.at);
             record.names_participants |= kind == ElectionKind::Likely;
             match happening.event {
                 LockEvent::Acquired => record.acquired(happening.at),
                 LockEvent::Enqueued => record.came(happening.at, &happening.client),
                 LockEvent::Released | LockEvent::Left | LockEvent::Expired => {
-                    record.went(departure(happening, last_request), happening.ends_hold);
+                    record.went(departure(happening, last_request), happening.ends_hold, is_queued);
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Returns whether the client of a node that went is in the queue by another node.
+    fn queues_again(&self, id: LockId, happening: &Happening) -> bool {
+        let lock = self.locks.get(&id);
+        happening.client.name_of_one_client().zip(lock).is_some_and(|(name, lock)| self.is_queued(lock, name))
+    }
+
+    /// Returns whether the client of this name is in the queue of a lock, by any session. Linear in
+    /// the queue, of which it looks at the first [`MAX_LOOKED_AT`].
+    pub(crate) fn is_queued(&self, lock: &LockQueue, name: &str) -> bool {
+        let mut rows = lock.rows(0..lock.len().min(MAX_LOOKED_AT));
+        rows.any(|row| self.identity_of(row.contender).name_of_one_client() == Some(name))
+    }
+
+    /// Records that a candidate is known by its name now. Its node was not read when it came.
+    pub(in crate::queue) fn note_candidate_is_read(&mut self, id: LockId, slot: usize, now: Timestamp) {
+        let Some(lock) = self.locks.get(&id).filter(|lock| self.suspected_election(lock).is_some()) else { return };
+        let Some(client) = lock.contender(slot).map(|contender| self.identity_of(contender)) else { return };
+        if let Some(record) = self.elections.records.get_mut(&id) {
+            record.came(now, &client);
         }
     }
 

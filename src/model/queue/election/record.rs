@@ -85,15 +85,20 @@ impl ElectionRecord {
         self.absent.came_back(client);
     }
 
-    pub(super) fn went(&mut self, departure: Departure, led: bool) {
+    /// Records that a node went. `is_queued` tells whether its client is in the queue by another
+    /// node.
+    pub(super) fn went(&mut self, departure: Departure, led: bool, is_queued: bool) {
         self.changed_at = departure.at;
         self.had_leader |= led;
         if led {
             self.longest_tenure = self.longest_tenure.max(departure.led_for().unwrap_or_default());
             self.leaders.push(departure.clone());
         }
-        if !matches!(departure.end, DepartureEnd::Released | DepartureEnd::Closed) {
-            self.absent.push(departure);
+        match departure.end {
+            // It was there until now, so what ended before was an earlier session of it.
+            DepartureEnd::Released | DepartureEnd::Closed => self.absent.forget_earlier_sessions(&departure.client),
+            DepartureEnd::Expired if is_queued => {}
+            _ => self.absent.push(departure),
         }
     }
 

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use super::super::output::note;
 use lockscope_lab::contend::{FleetOptions, Scenario};
 use lockscope_live::zk::four_letter::Word;
-use lockscope_live::zk::{self, ConnectOptions, Dialer, close_session};
+use lockscope_live::zk::{self, ConnectOptions, Dialer, SessionRole, close_session};
 use lockscope_model::server_view::SyncSettings;
 use lockscope_model::text::human::exact_seconds;
 
@@ -33,7 +33,8 @@ async fn find_short_sessions(fleet: &FleetOptions, asked: Duration) -> Option<St
     let settings = answers.into_iter().filter_map(|(_, answer)| SyncSettings::from_conf(&answer.ok()?.text));
     let settings = settings.max_by_key(|settings| settings.safe_session_timeout())?;
     // The servers bound the timeout, so only a session shows the real value.
-    let options = ConnectOptions { session_timeout: asked, ..fleet.connection.clone() };
+    let (session_timeout, role) = (asked, SessionRole::Client);
+    let options = ConnectOptions { session_timeout, role, ..fleet.connection.clone() };
     let session = zk::connect(&options).await.ok()?;
     let negotiated = session.session_timeout();
     close_session(session).await;
