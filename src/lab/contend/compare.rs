@@ -16,8 +16,8 @@ pub struct ComparedFleets {
     pub chain: FleetOutcome,
     /// The chain's acquisitions per second divided by the herd's; `None` if one of them made none.
     pub throughput_ratio: Option<f64>,
-    /// The herd's watch events per acquisition divided by the chain's; `None` if one of them had
-    /// none.
+    /// The herd's watch events per acquisition divided by the chain's; `None` if the herd had none,
+    /// or if hardly anybody waited in the chain, so that the ratio would say nothing.
     pub watch_event_ratio: Option<f64>,
     /// The look-ahead chain's figures; `None` if the comparison ended before.
     pub chain_ahead: Option<FleetOutcome>,
@@ -133,6 +133,10 @@ impl Comparison {
     }
 }
 
+/// Minimum number of a chain's watch events an acquisition for a ratio. A chain in which each client
+/// waits has one.
+const MIN_CHAIN_EVENTS: f64 = 0.5;
+
 impl ComparedFleets {
     /// Creates the outcome of the fleets of one size.
     pub fn of(clients: u32, herd: FleetOutcome, chain: FleetOutcome, chain_ahead: Option<FleetOutcome>) -> Self {
@@ -140,7 +144,8 @@ impl ComparedFleets {
         Self {
             clients,
             throughput_ratio: ratio(chain.acquisitions_per_second, herd.acquisitions_per_second),
-            watch_event_ratio: ratio(herd.watch_events.per_acquisition, chain.watch_events.per_acquisition),
+            watch_event_ratio: ratio(herd.watch_events.per_acquisition, chain.watch_events.per_acquisition)
+                .filter(|_| chain.watch_events.per_acquisition >= MIN_CHAIN_EVENTS),
             look_ahead_ratio: chain_ahead
                 .as_ref()
                 .and_then(|ahead| ratio(ahead.acquisitions_per_second, chain.acquisitions_per_second)),

@@ -19,7 +19,9 @@
 //! - **modelled**: the herd-style and chain-style figures of the console's Locks screen: each
 //!   change of the queue times the number of waiters. This is an upper bound for the herd: watches
 //!   are one-shot, so two changes between an event and the listing that sets the next watch cost
-//!   one event. The model leaves out the event that a herd's holder gets for its own release.
+//!   one event. A release and the next request follow each other at once where clients do not
+//!   pause, so a run without pauses has about half of the bound. The model leaves out the event
+//!   that a herd's holder gets for its own release.
 //!
 //! An event is **in vain** if its client does not get the lock after it: all but the last event of
 //! each wait that ended with the lock, and those that reach a client that does not wait, such as a
@@ -65,6 +67,7 @@ mod quantiles;
 mod rates;
 mod resource;
 mod roster;
+mod run_parts;
 mod scenario;
 mod speed;
 mod status;

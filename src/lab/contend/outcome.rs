@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::quantiles::ms;
-use super::{FleetStatus, Overlap, Quantiles, ServerEvents};
+use super::{FleetStatus, FleetTotals, Overlap, Quantiles, ServerEvents};
 use lockscope_base::znode::ZnodePath;
+use lockscope_lock::Algorithm;
 
 /// A count in total and per acquisition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -32,6 +33,13 @@ pub struct WatchEventCounts {
     pub modelled_chain: u64,
     /// The delivered events after which the client did not get the lock.
     pub woken_in_vain: u64,
+    /// The share of a herd's changes that reached a waiter together with another one, as one event;
+    /// `None` for other locks. Watches are one-shot, so what changes between an event and the
+    /// listing after it costs nothing more.
+    pub coalesced: Option<f64>,
+    /// The least and the greatest number of delivered events an acquisition, over ten equal parts of
+    /// the run; `None` for an endless run, and for one that ended early.
+    pub spread: Option<[f64; 2]>,
 }
 
 /// The outcome of a run. `lockscope contend` prints it as JSON: fields are added, never renamed.
@@ -163,6 +171,8 @@ impl FleetOutcome {
                 modelled_herd: totals.modelled_herd,
                 modelled_chain: totals.modelled_chain,
                 woken_in_vain: totals.woken_in_vain,
+                coalesced: totals.coalesced(scenario.algorithm),
+                spread: totals.event_spread,
             },
             requests: RequestCount { total: totals.requests, per_acquisition: per_acquisition(totals.requests) },
             bytes: LinkBytes { up: totals.bytes_up, down: totals.bytes_down },
@@ -187,6 +197,15 @@ impl FleetStatus {
     /// unknown.
     pub fn so_far(&self) -> FleetOutcome {
         FleetOutcome::of(self, Remains::default())
+    }
+}
+
+impl FleetTotals {
+    /// Returns the share of a herd's changes that cost no event of their own; `None` for other locks.
+    pub fn coalesced(&self, algorithm: Algorithm) -> Option<f64> {
+        let is_herd = matches!(algorithm, Algorithm::Herd | Algorithm::SharedHerd(_) | Algorithm::MutexParent);
+        // Its holders' own events, which the bound leaves out, may exceed it in a herd of two.
+        (is_herd && self.modelled_herd > 0).then(|| (1.0 - per(self.events, self.modelled_herd)).max(0.0))
     }
 }
 

@@ -176,6 +176,9 @@ pub struct FleetTotals {
     pub events: u64,
     /// The watch events after which the client did not get the lock.
     pub woken_in_vain: u64,
+    /// The least and the greatest number of watch events an acquisition, over ten equal parts of the
+    /// run; `None` until these have ended.
+    pub event_spread: Option<[f64; 2]>,
     /// The locks' requests, as the links count them on the wire.
     pub wire_requests: u64,
     /// The watch events, as the links count them on the wire.

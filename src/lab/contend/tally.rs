@@ -12,6 +12,7 @@ use super::deletions::Deletions;
 use super::holder_claims::{HolderClaim, HolderClaims};
 use super::link::Passed;
 use super::resource::Resource;
+use super::run_parts::RunParts;
 use super::step_queue::{LetGo, StepQueue, StepTicket};
 use super::time_distribution::{MAX_MICROS, micros, quantiles};
 use super::trace_log::TraceLog;
@@ -33,6 +34,7 @@ pub(super) struct Tally {
     waiting_writers: u64,
     last_release: Duration,
     deletions: Deletions,
+    parts: RunParts,
     /// The value of `deletions` at the start.
     deleted_before: u64,
     /// The counts of clients that have left.
@@ -45,7 +47,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(algorithm: Algorithm, deletions: Deletions) -> Self {
+    /// Creates the tally of a run that makes `planned` acquisitions, or is endless.
+    pub(super) fn new(algorithm: Algorithm, planned: Option<u64>, deletions: Deletions) -> Self {
         let histogram = || Histogram::new_with_bounds(1, MAX_MICROS, 3).expect("valid bounds and digits");
         Self {
             clients: BTreeMap::new(),
@@ -59,6 +62,7 @@ impl Tally {
             last_release: Duration::ZERO,
             deleted_before: deletions.count(),
             deletions,
+            parts: RunParts::of(planned),
             wire_of_left: WireCounts::default(),
             resource: (!matches!(algorithm, Algorithm::Semaphore(_))).then(Resource::default),
             trace: TraceLog::default(),
@@ -150,6 +154,10 @@ impl Tally {
         self.no_more_waits(access);
         self.totals.modelled_chain += u64::from(is_behind);
         self.totals.acquisitions += 1;
+        if self.parts.ends_with(self.totals.acquisitions) {
+            let delivered = self.wire().events;
+            self.parts.end_part(delivered);
+        }
         self.waits.saturating_record(micros(waited));
         let violations = self.claims.begins(HolderClaim { client, token, access, was_frozen: false }, now);
         if let Some(bound) = violations.not_above {
@@ -332,14 +340,20 @@ impl Tally {
         self.resource.as_ref().map(Resource::status).unwrap_or_default()
     }
 
-    /// Returns the totals, with the counts of the locks and of the links.
-    pub(super) fn totals(&self, passed: Passed) -> FleetTotals {
+    fn wire(&self) -> WireCounts {
         let mut wire = self.wire_of_left;
         self.clients.values().for_each(|stats| wire += stats.wire.counts());
+        wire
+    }
+
+    /// Returns the totals, with the counts of the locks and of the links.
+    pub(super) fn totals(&self, passed: Passed) -> FleetTotals {
+        let wire = self.wire();
         FleetTotals {
             requests: wire.requests,
             events: wire.events,
             woken_in_vain: wire.in_vain,
+            event_spread: self.parts.spread(),
             wire_requests: passed.requests,
             wire_events: passed.events,
             bytes_up: passed.up,

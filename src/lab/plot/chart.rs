@@ -78,7 +78,7 @@ fn legend(chart: &LineChart) -> Markup {
         }
         @if has_model {
             line class="model key" x1=(tenth(at)) y1=(y) x2=(tenth(at + 26.0)) y2=(y) {}
-            text x=(tenth(at + 32.0)) y=(y + 4.5) { "model" }
+            text x=(tenth(at + 32.0)) y=(y + 4.5) { (harmless(chart.calculated)) }
         }
     }
 }
@@ -173,7 +173,7 @@ impl Drawing<'_> {
             known.map(|value| (value, self.at(curve, point.clients, value.exact).1)).collect();
         html! {
             g class={ "mark " (curve.look.class()) } data-fleet=(harmless(&curve.name)) data-clients=(point.clients) {
-                title { (tooltip(curve, point)) }
+                title { (tooltip(self.chart, curve, point)) }
                 @if let Some((_, top)) = above.last() {
                     line x1=(tenth(x)) y1=(tenth(y)) x2=(tenth(x)) y2=(tenth(*top)) {}
                 }
@@ -196,16 +196,16 @@ impl Drawing<'_> {
         html! {
             circle class="hidden" cx=(tenth(x)) cy=(tenth(y)) r="4" data-model=(harmless(&curve.name))
                 data-clients=(point.clients) data-field=(point.value.field) data-value=(point.value.exact) {
-                title { (tooltip(curve, point)) }
+                title { (tooltip(self.chart, curve, point)) }
             }
         }
     }
 }
 
 /// Formats a tooltip: `herd, 10 clients: 412/s`.
-fn tooltip(curve: &Curve, point: &CurvePoint) -> String {
+fn tooltip(chart: &LineChart, curve: &Curve, point: &CurvePoint) -> String {
     let values: Vec<&str> = point.values().map(|value| value.shown.as_str()).collect();
-    let model = if curve.is_model { ", model" } else { "" };
+    let model = if curve.is_model { format!(", {}", chart.calculated) } else { String::new() };
     let clients = lockscope_model::text::human::plural(point.clients, "client", "clients");
     harmless(&format!("{}{model}, {clients}: {}", curve.name, values.join(", ")))
 }

@@ -60,6 +60,8 @@ pub struct LineChart {
     pub description: String,
     /// The unit of the values.
     pub unit: PlotUnit,
+    /// The name of the calculated curves, in the legend and in their tooltips.
+    pub calculated: &'static str,
     /// The curves.
     pub curves: Vec<Curve>,
 }

@@ -31,6 +31,7 @@ pub(super) fn page(sizes: &[u32]) -> PlotPage {
             title: "Acquisitions a second".to_owned(),
             description: "How many.".to_owned(),
             unit: PlotUnit::Number,
+            calculated: "at most",
             curves: vec![
                 curve("herd", CurveLook::Square, false, sizes),
                 curve("chain", CurveLook::Circle, false, sizes),

@@ -73,7 +73,8 @@ impl Runner {
         deletions: Deletions,
         publish: watch::Sender<Published>,
     ) -> Self {
-        let tally = Mutex::new(Tally::new(scenario.algorithm, deletions));
+        let planned = scenario.rounds.map(|rounds| u64::from(rounds) * u64::from(scenario.clients));
+        let tally = Mutex::new(Tally::new(scenario.algorithm, planned, deletions));
         let fleet = Arc::new(FleetShared {
             connection: options.connection.clone(),
             tally,

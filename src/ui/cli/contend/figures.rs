@@ -61,18 +61,31 @@ fn traffic(outcome: &FleetOutcome) -> Vec<Figure> {
         (None, Some(silence)) => silence.clone(),
         (None, None) => "they did not answer".to_owned(),
     };
-    vec![
+    let mut figures = vec![
         figure("acquisitions", outcome.acquisitions, rate),
         figure("watch events", events.delivered, format!("delivered, {}", each(events.delivered))),
         figure("", events.woken_in_vain, "in vain: who got one did not get the lock by it"),
         figure("", events.on_the_wire, "on the wire"),
         figure("", by_servers, format!("as the servers count: {counted}")),
-        figure("", events.modelled_herd, format!("modelled herd-style, {}", each(events.modelled_herd))),
-        figure("", events.modelled_chain, format!("modelled chain-style, {}", each(events.modelled_chain))),
+        figure("", events.modelled_herd, format!("as a herd at most, {}", each(events.modelled_herd))),
+        figure("", events.modelled_chain, format!("as a chain at most, {}", each(events.modelled_chain))),
+    ];
+    if let Some(share) = events.coalesced {
+        let meaning = "of 100 changes reached a waiter together with another one, as one event";
+        figures.push(figure("", percent(share), meaning));
+    }
+    figures.extend([
         figure("requests", outcome.requests.total, each(outcome.requests.total)),
         figure("bytes", outcome.bytes.up, "to the servers"),
         figure("", outcome.bytes.down, "from the servers"),
-    ]
+    ]);
+    figures
+}
+
+/// Returns a share of one as a whole number of a hundred.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share is from 0 to 1")]
+fn percent(share: f64) -> u64 {
+    (share.clamp(0.0, 1.0) * 100.0).round() as u64
 }
 
 fn times(outcome: &FleetOutcome) -> Vec<Figure> {
@@ -154,8 +167,8 @@ mod tests {
                                   0  in vain: who got one did not get the lock by it
                                 999  on the wire
                                 999  as the servers count: 0 for children, 999 for deleted nodes
-                            100 000  modelled herd-style, 100 an acquisition
-                                999  modelled chain-style, 1.0 an acquisition
+                            100 000  as a herd at most, 100 an acquisition
+                                999  as a chain at most, 1.0 an acquisition
         requests              5 000  5.0 an acquisition
         bytes               123 456  to the servers
                           1 234 567  from the servers
@@ -199,8 +212,9 @@ mod tests {
                              49 116  in vain: who got one did not get the lock by it
                              50 115  on the wire
                                   -  as the servers count: they did not answer
-                            100 000  modelled herd-style, 100 an acquisition
-                                999  modelled chain-style, 1.0 an acquisition
+                            100 000  as a herd at most, 100 an acquisition
+                                999  as a chain at most, 1.0 an acquisition
+                                 50  of 100 changes reached a waiter together with another one, as one event
         requests              5 000  5.0 an acquisition
         bytes               123 456  to the servers
                           1 234 567  from the servers
@@ -239,8 +253,8 @@ mod tests {
                                   0  in vain: who got one did not get the lock by it
                                 999  on the wire
                                   0  as the servers count: 0 for children, 0 for deleted nodes
-                              4 000  modelled herd-style, 0.0 an acquisition
-                                999  modelled chain-style, 0.0 an acquisition
+                              4 000  as a herd at most, 0.0 an acquisition
+                                999  as a chain at most, 0.0 an acquisition
         requests              5 000  0.0 an acquisition
         bytes               123 456  to the servers
                           1 234 567  from the servers

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::figures::per;
 use lockscope_lab::contend::FleetOutcome;
 
-/// Returns the watch events per acquisition: in a herd one for every change and waiter, in chains
-/// one for each watched predecessor. Returns `None` without an acquisition.
-pub(super) fn events(outcome: &FleetOutcome) -> Option<f64> {
+/// Returns the most watch events per acquisition: in a herd one for every change and waiter, in
+/// chains one for each watched predecessor. Returns `None` without an acquisition.
+pub(super) fn events_at_most(outcome: &FleetOutcome) -> Option<f64> {
     let modelled = &outcome.watch_events;
     let each = |all: u64| (outcome.acquisitions > 0).then(|| per(all, outcome.acquisitions));
     match (outcome.recipe, outcome.clients) {
@@ -19,10 +19,10 @@ pub(super) fn events(outcome: &FleetOutcome) -> Option<f64> {
     }
 }
 
-/// Returns the requests per acquisition: create, list and delete, plus one for each event of a
+/// Returns the most requests per acquisition: create, list and delete, plus one for each event of a
 /// herd, or the watch and the listing of a chain. Returns `None` without an acquisition.
-pub(super) fn requests(outcome: &FleetOutcome) -> Option<f64> {
-    let events = events(outcome)?;
+pub(super) fn requests_at_most(outcome: &FleetOutcome) -> Option<f64> {
+    let events = events_at_most(outcome)?;
     Some(match (outcome.recipe, outcome.clients) {
         ("herd", _) => 3.0 + events,
         (_, 0..=1) => 3.0,
@@ -63,7 +63,10 @@ mod tests {
     fn the_model_is_the_table_of_costs() {
         let of = |recipe, clients| {
             let outcome = outcome(recipe, clients);
-            (events(&outcome).expect("acquisitions").round(), requests(&outcome).expect("acquisitions").round())
+            (
+                events_at_most(&outcome).expect("acquisitions").round(),
+                requests_at_most(&outcome).expect("acquisitions").round(),
+            )
         };
         assert_eq!(of("herd", 10), (20.0, 23.0));
         assert_eq!((of("chain", 1).1, of("chain", 2).1), (3.0, 4.0));
@@ -71,7 +74,7 @@ mod tests {
         assert_eq!(of("chain-ahead", 2), (1.0, 4.0));
         assert_eq!(of("chain-ahead", 10), (2.0, 6.0));
         let none = FleetOutcome { acquisitions: 0, acquisitions_per_second: 0.0, ..outcome("chain", 3) };
-        assert_eq!((events(&none), requests(&none), wait_ms(&none)), (None, None, None));
+        assert_eq!((events_at_most(&none), requests_at_most(&none), wait_ms(&none)), (None, None, None));
     }
 
     #[test]

@@ -15,6 +15,13 @@ use lockscope_model::text::human::latency;
 const FLEETS: [(&str, CurveLook); 3] =
     [("herd", CurveLook::Square), ("chain", CurveLook::Circle), ("chain-ahead", CurveLook::Triangle)];
 
+/// The names of calculated curves: bounds, and what the model expects.
+const AT_MOST: &str = "at most";
+const MODEL: &str = "model";
+
+/// The column of a bound.
+const AT_MOST_COLUMN: &str = "At most";
+
 pub(super) fn plot_page(comparison: &Comparison, conditions: &RunConditions) -> PlotPage {
     PlotPage {
         title: "What a lock costs: herd, chain and look-ahead chain".to_owned(),
@@ -33,7 +40,7 @@ fn charts(comparison: &Comparison, scenario: &Scenario) -> Vec<LineChart> {
     let bound = if scenario.hold.is_zero() && scenario.link_delay.is_zero() {
         "Neither holds nor links take time here, so there is no model: the pace is that of the servers and of this machine."
     } else {
-        "The model is the pace that holds and link delays leave room for: no fleet can be faster."
+        "At most is the pace that holds and link delays leave room for: no fleet can be faster."
     };
     let throughput = |outcome: &FleetOutcome| modelled_throughput(outcome, scenario).into_iter().collect();
     let chart = |id, title: &str, description: &str, unit, measured: Figures<'_>, modelled: Figures<'_>| LineChart {
@@ -41,6 +48,7 @@ fn charts(comparison: &Comparison, scenario: &Scenario) -> Vec<LineChart> {
         title: title.to_owned(),
         description: description.to_owned(),
         unit,
+        calculated: if id == "waits" { MODEL } else { AT_MOST },
         curves: [curves(comparison, false, measured), curves(comparison, true, modelled)].concat(),
     };
     vec![
@@ -55,9 +63,10 @@ fn charts(comparison: &Comparison, scenario: &Scenario) -> Vec<LineChart> {
         chart(
             "events",
             "Watch events an acquisition",
-            "How many watch events the servers deliver for one acquisition. By the model, each request and each release wakes \
-             every waiter of a herd. That is a bound, since two changes between an event and the listing after it cost one event; \
-             what the bound leaves out is a holder's event for its own release. A \
+            "How many watch events the servers deliver for one acquisition. At most, each request and each release wakes \
+             every waiter of a herd. Two changes that a waiter learns of by one event cost one: a run without pauses stays \
+             at about half of the bound. \
+             What the bound leaves out is a holder's event for its own release. A \
              release wakes one in a chain, and two in one that looks ahead.",
             PlotUnit::Number,
             &|outcome| events_of(outcome).into_iter().collect(),
@@ -66,7 +75,7 @@ fn charts(comparison: &Comparison, scenario: &Scenario) -> Vec<LineChart> {
         chart(
             "requests",
             "Requests an acquisition",
-            "How many requests the clients send for one acquisition. By the model these are three without a wait; in a herd \
+            "How many requests the clients send for one acquisition. At most these are three without a wait; in a herd \
              one more for each event; in a chain where many wait five, and six in one that looks ahead.",
             PlotUnit::Number,
             &|outcome| requests_of(outcome).into_iter().collect(),
@@ -119,17 +128,18 @@ fn table(comparison: &Comparison, scenario: &Scenario) -> PlotTable {
         PlotRow { clients: outcome.clients, name: outcome.recipe.to_owned(), values }
     };
     PlotTable {
-        caption: "One line for each fleet. \"Model\" is what the column before it should be by the model; for waits that is p50."
+        caption: "One line for each fleet. \"At most\" is a bound of the column before it; \"Model\" is what a wait should be, \
+                  at p50."
             .to_owned(),
         columns: vec![
             "Clients",
             "Fleet",
             "Acquisitions a second",
-            "Model",
+            AT_MOST_COLUMN,
             "Watch events an acquisition",
-            "Model",
+            AT_MOST_COLUMN,
             "Requests an acquisition",
-            "Model",
+            AT_MOST_COLUMN,
             "Wait p50",
             "Wait p90",
             "Wait p99",

@@ -55,11 +55,11 @@ pub(super) fn modelled_throughput(outcome: &FleetOutcome, scenario: &Scenario) -
 }
 
 pub(super) fn modelled_events(outcome: &FleetOutcome) -> Option<PlotValue> {
-    model::events(outcome).map(events)
+    model::events_at_most(outcome).map(events)
 }
 
 pub(super) fn modelled_requests(outcome: &FleetOutcome) -> Option<PlotValue> {
-    model::requests(outcome).map(requests)
+    model::requests_at_most(outcome).map(requests)
 }
 
 pub(super) fn modelled_wait(outcome: &FleetOutcome) -> Option<PlotValue> {

@@ -38,6 +38,8 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> FleetOutcome {
             modelled_herd: acquisitions * u64::from(clients) * 2,
             modelled_chain: acquisitions - 1,
             woken_in_vain: events - events.min(acquisitions - 1),
+            coalesced: is_herd.then_some(0.5),
+            spread: is_herd.then(|| [0.9, 1.1].map(|part| part * f64::from(clients))),
         },
         requests: RequestCount { total: 5000, per_acquisition: requests },
         bytes: LinkBytes { up: 123_456, down: 1_234_567 },

@@ -48,6 +48,8 @@ struct Figures {
     server: Option<ServerEvents>,
     silence: Option<String>,
     modelled: (u64, u64),
+    /// The share of a herd's changes that came together with another one.
+    coalesced: Option<f64>,
 }
 
 impl Figures {
@@ -73,6 +75,7 @@ impl Figures {
             server: status.server,
             silence: status.server_silence.clone(),
             modelled: (totals.modelled_herd, totals.modelled_chain),
+            coalesced: totals.coalesced(fleet.scenario().algorithm),
         }
     }
 
@@ -90,6 +93,7 @@ impl Figures {
             server: outcome.server,
             silence: outcome.server_silence.clone(),
             modelled: (events.modelled_herd, events.modelled_chain),
+            coalesced: events.coalesced,
         }
     }
 }
@@ -131,6 +135,12 @@ pub fn figures(view: View<'_>, fleet: &FleetView, columns: u16, height: u16) -> 
         note: format!("  to the servers, {} from them", bytes(down)),
         style: theme.dim,
     });
+    lines.extend(figures.coalesced.map(|share| FigureLine::Figure {
+        label: "together     ",
+        value: format!("{:>room$}", format!("{:.0}%", share * 100.0)),
+        note: "  of the changes came with another, as one event".to_owned(),
+        style: theme.dim,
+    }));
     lines.truncate(usize::from(height));
     lines
 }
