@@ -11,7 +11,8 @@ use lockscope_base::znode::{Sequence, SessionId};
 pub enum Naming {
     /// `_c_<UUID>-lock-S`: in one queue with Curator's `InterProcessMutex`, go-zookeeper's and
     /// zookeeper-client's locks and the textbook's `lock-S`. Shared locks as Curator's
-    /// `InterProcessReadWriteLock`: `…-__READ__S`, `…-__WRIT__S`.
+    /// `InterProcessReadWriteLock`: `…-__READ__S`, `…-__WRIT__S`. The UUIDs are of version 8, where
+    /// Curator's are of version 4.
     #[default]
     Curator,
     /// `<32 hex digits>__lock__S`: in one queue with kazoo's `Lock`, and as shared locks, with

@@ -115,8 +115,12 @@ pub trait Requests: Debug + Send + Sync {
     fn chroot(&self) -> &str;
 
     /// Returns the id of a new attempt. Attempts tell their nodes by it, so no two may be equal.
+    ///
+    /// It is a random UUID of version 8, which is for ids of one's own (RFC 9562). Other libraries
+    /// use version 4, so the name of a node shows that this library made it, and with that, which
+    /// node a reader watches.
     fn attempt_id(&self) -> Uuid {
-        Uuid::new_v4()
+        uuid::Builder::from_custom_bytes(Uuid::new_v4().into_bytes()).into_uuid()
     }
 
     /// Returns the state of the session.

@@ -177,10 +177,14 @@ impl Recipe {
         self.traits().needs_ephemeral
     }
 
-    /// Returns the request that a read request waits for. Every other request waits for its
-    /// predecessor.
-    pub fn reader_waits_for(self) -> WaitRule {
-        if self == Self::CuratorReadWrite { WaitRule::LowestWriter } else { WaitRule::NearestWriter }
+    /// Returns the request that a read request with this node waits for. Every other request waits
+    /// for its predecessor.
+    pub fn reader_waits_for(self, node: &str) -> WaitRule {
+        if self == Self::CuratorReadWrite && !super::curator::is_own(node) {
+            WaitRule::LowestWriter
+        } else {
+            WaitRule::NearestWriter
+        }
     }
 }
 

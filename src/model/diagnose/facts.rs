@@ -3,12 +3,10 @@
 
 use std::time::Duration;
 
-use crate::queue::{
-    ClientIdentity, ConnectionState, Contender, ContenderRow, ContenderState, LockId, LockQueue, LockTable,
-};
+use crate::queue::{ClientIdentity, ConnectionState, Contender, ContenderRow, LockId, LockQueue, LockTable};
 use crate::server_view::{Connection, Liveness, ServerView, Silence, Watchers};
 use lockscope_base::recipe::{self, LockKind, Recipe};
-use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
+use lockscope_base::znode::{Sequence, SessionId, Timestamp, escaped};
 
 /// How long a session must be in no list before its node is a ghost. Members answer one after the
 /// other, and a follower may lag.
@@ -86,6 +84,9 @@ pub struct Facts<'a> {
     pub silence: Option<Silence>,
     /// What the owner watches.
     pub watching: WatchTarget,
+    /// The node of the queue that the owner watches, as a server lists it. `None` where no server
+    /// does: then only the recipe tells what the contender waits for.
+    pub watched: Option<&'a str>,
 }
 
 /// A table with the servers' answers at one moment.
@@ -118,14 +119,15 @@ impl<'a> TableAt<'a> {
 
     /// Returns the facts about a contender. Takes a binary search for each member and each node
     /// that the contender waits for.
-    pub fn facts(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Facts<'a> {
+    pub fn facts(&self, lock: &'a LockQueue, row: &ContenderRow<'a>) -> Facts<'a> {
         let contender = row.contender;
         let (life, expires_in) = self.owner_of(contender);
         let connection =
             contender.session().and_then(|session| self.view().connection_of(session)).map(|(_, found)| found);
         let silence = contender.session().filter(|_| life == OwnerState::Silent);
         let silence = silence.and_then(|session| self.view().silence_of(session));
-        Facts { owner: life, connection, expires_in, silence, watching: self.watching(lock, row) }
+        let (watching, watched) = self.watching(lock, row);
+        Facts { owner: life, connection, expires_in, silence, watching, watched }
     }
 
     /// Returns whether every server that answers was asked again since the last upheaval of the
@@ -188,44 +190,6 @@ impl<'a> TableAt<'a> {
         }
     }
 
-    /// Returns whether the owner of a contender in an exclusive lock also watches the node before
-    /// its predecessor. Such a watch counts only if no other node of the owner needs it.
-    fn watches_ahead(&self, lock: &LockQueue, session: SessionId, position: usize) -> bool {
-        let Some(predecessor) = position.checked_sub(1) else { return false };
-        let is_own = lock.row(predecessor).is_some_and(|row| row.contender.session() == Some(session));
-        let ahead = lock.waits_for(predecessor, 1);
-        let watched = |node: &&str| self.view().watches(session, &path_of(lock, node)) == Some(true);
-        lock.kind() == LockKind::Exclusive && !is_own && ahead.first().is_some_and(watched)
-    }
-
-    /// Returns what a waiter watches, as far as the servers' lists show it.
-    ///
-    /// The lists never show who watches children; servers only report the number of such watches.
-    fn watching(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> WatchTarget {
-        let Some(session) = row.contender.session() else { return WatchTarget::Unknown };
-        let mut known = true;
-        for node in lock.waits_for(row.position, MOST_WATCHED) {
-            match self.view().watches(session, &path_of(lock, node)) {
-                Some(true) if self.watches_ahead(lock, session, row.position) => return WatchTarget::TwoBefore,
-                Some(true) => return WatchTarget::Predecessor,
-                Some(false) => {}
-                None => known = false,
-            }
-        }
-        if row.state != ContenderState::Waits || !known {
-            return WatchTarget::Unknown;
-        }
-        let watched = |node: &str| self.view().watches(session, &path_of(lock, node)) == Some(true);
-        if lock.last_writer_before(row.position).is_some_and(watched) {
-            return WatchTarget::Predecessor;
-        }
-        let since = row.contender.contends_since(self.table.clock_ahead_ms());
-        match self.child_watches_beside(session) {
-            Some((0, counted)) if counted >= since.plus(JUST_MADE) => WatchTarget::Nothing,
-            _ => WatchTarget::Unknown,
-        }
-    }
-
     /// Returns the number of watches on children on the server with a session's connection, and
     /// when the server counted them.
     ///
@@ -279,7 +243,7 @@ impl<'a> TableAt<'a> {
                 found.push(format!("its session queues again as {node}"));
             }
         }
-        if self.watching(lock, row) == WatchTarget::Nothing {
+        if self.watching(lock, row).0 == WatchTarget::Nothing {
             let doubt = if self.view().provenance().can_prove() { "" } else { IN_PLAIN_TEXT };
             found.push(format!("its session does not watch what it waits for{doubt}"));
         }
@@ -299,21 +263,7 @@ pub(super) fn short_node(node: &str) -> String {
 pub(super) const IN_PLAIN_TEXT: &str = " (told in plain text, which proves nothing beside TLS)";
 
 /// A watch or connection that was made this shortly before a count may be missing from it.
-const JUST_MADE: Duration = Duration::from_secs(2);
-
-/// Maximum number of nodes that are checked per waiter. Only a waiter for a lease waits for more
-/// than one.
-const MOST_WATCHED: usize = 64;
-
-/// Returns the path of a node that a contender of this lock waits for.
-fn path_of(lock: &LockQueue, node: &str) -> ZnodePath {
-    let leases =
-        lock.kind() == LockKind::Semaphore && lock.rows(0..lock.holding()).any(|row| &*row.contender.node == node);
-    match (leases, lock.first_holder()) {
-        (true, Some(holder)) => lock.path_of(holder).parent().unwrap_or_else(ZnodePath::root).child(node),
-        _ => lock.queue_path().child(node),
-    }
-}
+pub(super) const JUST_MADE: Duration = Duration::from_secs(2);
 
 /// Returns the part of a node's name that identifies its attempt, without the number. `None` for
 /// names without an id, and for those with a session id, which all attempts of a session share.
@@ -325,46 +275,4 @@ pub(super) fn attempt<'n>(lock: &LockQueue, node: &'n str) -> Option<&'n str> {
     let id = name?.attempt?;
     let digits = id.bytes().filter(u8::is_ascii_hexdigit).count();
     (digits == 32).then_some(Sequence::split(node)?.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::diagnose::testing::DiagnosisFixture;
-
-    #[test]
-    fn a_reader_that_watches_the_last_writer_instead_of_the_first_is_woken() {
-        let mut fixture = DiagnosisFixture::new();
-        let name = |kind| format!("/orders/_c_00000000-0000-4000-8000-000000000000-__{kind}__");
-        let nodes: Vec<ZnodePath> = (1..)
-            .zip(["WRIT", "WRIT", "READ", "READ"])
-            .map(|(session, kind)| fixture.create(&name(kind), session))
-            .collect();
-        for session in [3, 4] {
-            fixture.client(session).sound = false;
-        }
-        fixture.client(3).watches.push(nodes[1].clone());
-        fixture.pass(10);
-        let lock = fixture.lock("/orders");
-        let table_at = TableAt::new(&fixture.table, fixture.now);
-        let watching: Vec<WatchTarget> =
-            lock.rows(1..lock.len()).map(|row| table_at.facts(lock, &row).watching).collect();
-        assert_eq!(watching, [WatchTarget::Predecessor, WatchTarget::Predecessor, WatchTarget::Nothing]);
-    }
-
-    #[test]
-    fn a_waiter_that_also_watches_the_node_before_its_predecessor_looks_ahead() {
-        let mut fixture = DiagnosisFixture::new();
-        let nodes: Vec<ZnodePath> = (1..=4).map(|session| fixture.create("/orders/lock-", session)).collect();
-        fixture.client(3).watches.push(nodes[0].clone());
-        // The session watches two nodes, one for each of its own.
-        fixture.create("/orders/lock-", 4);
-        fixture.pass(3);
-        let lock = fixture.lock("/orders");
-        let table_at = TableAt::new(&fixture.table, fixture.now);
-        let watching: Vec<WatchTarget> =
-            lock.rows(1..lock.len()).map(|row| table_at.facts(lock, &row).watching).collect();
-        let predecessor = WatchTarget::Predecessor;
-        assert_eq!(watching, [predecessor, WatchTarget::TwoBefore, predecessor, predecessor]);
-    }
 }

@@ -37,6 +37,7 @@
 //! [`LastLook`] says what was looked at and what is still open, and a finding ends only by a look that
 //! would have shown it.
 
+mod awaited;
 mod checks;
 mod code;
 mod context;
@@ -67,6 +68,7 @@ mod unwatched;
 mod waits;
 
 pub use crate::queue::is_likely_election;
+pub use awaited::AwaitedBy;
 pub use code::{Code, MAX_TITLE_WIDTH};
 pub use diagnosis::{Diagnosis, FindingChanges};
 pub use facts::{Facts, OwnerState, TableAt, WatchTarget};

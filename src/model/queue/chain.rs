@@ -31,10 +31,16 @@ impl LockQueue {
             // Those reads bear the write's number.
             return Some(if before <= self.readers_under_own_write() { 0 } else { before });
         }
-        match self.recipe().reader_waits_for() {
+        match self.reader_waits_for(position) {
             WaitRule::LowestWriter => Some(self.leading_readers()).filter(|writer| *writer < position),
             WaitRule::NearestWriter => self.nearest_writer(position, key),
         }
+    }
+
+    /// Returns the rule of the reader at a position, by the library that made its node.
+    fn reader_waits_for(&self, position: usize) -> WaitRule {
+        let node = self.contender_at(position).map_or("", |reader| &*reader.node);
+        self.recipe().reader_waits_for(node)
     }
 
     /// Returns the names of the nodes right before the contender at `position` that must go before
@@ -73,15 +79,17 @@ impl LockQueue {
         position.checked_sub(between + 1)
     }
 
-    /// Returns the node of the last writer before a reader of a read/write lock; `None` for all
-    /// others.
+    /// Returns the positions of the last and the first writer before a reader of a read/write lock;
+    /// none for all others.
     ///
-    /// A client that watches this node is woken as well, even if its recipe watches the first
-    /// writer.
-    pub fn last_writer_before(&self, position: usize) -> Option<&str> {
-        let key =
-            self.order().get(position).filter(|key| self.kind() == LockKind::ReadWrite && self.is_reader(*key))?;
-        Some(&self.contender_at(self.nearest_writer(position, key)?)?.node)
+    /// A client that watches either is woken, whichever of them its recipe watches.
+    pub fn writers_before(&self, position: usize) -> [Option<usize>; 2] {
+        let reader = self.order().get(position);
+        let Some(key) = reader.filter(|key| self.kind() == LockKind::ReadWrite && self.is_reader(*key)) else {
+            return [None, None];
+        };
+        let first = Some(self.leading_readers()).filter(|writer| *writer < position);
+        [self.nearest_writer(position, key), first]
     }
 
     /// Returns the cost in watch events when the contender at `position` leaves.
@@ -123,15 +131,28 @@ impl LockQueue {
         if self.is_reader(key) {
             return usize::from(next_is_writer && (position == 0 || position > own_reads));
         }
-        let readers = match self.recipe().reader_waits_for() {
-            WaitRule::LowestWriter if position == self.leading_readers() => {
-                let under_it = if position == 0 { own_reads } else { 0 };
-                self.readers().len() - self.readers().rank(key) - under_it
-            }
-            WaitRule::LowestWriter => 0,
-            WaitRule::NearestWriter => self.readers_right_behind(position, key),
+        let under_it = if position == 0 { own_reads } else { 0 };
+        let behind = || self.readers().len() - self.readers().rank(key) - under_it;
+        let lowest = || if position == self.leading_readers() { behind() } else { 0 };
+        let nearest = || self.readers_right_behind(position, key);
+        // The rules of the first and the last reader stand for all. Where they differ, readers of
+        // two libraries are mixed, and the dearer rule is a bound.
+        let readers = match self.rules_of_readers() {
+            Some((WaitRule::LowestWriter, WaitRule::LowestWriter)) => lowest(),
+            Some((WaitRule::NearestWriter, WaitRule::NearestWriter)) => nearest(),
+            Some(_) => lowest().max(nearest()),
+            None => 0,
         };
         readers + usize::from(next_is_writer)
+    }
+
+    /// Returns the rules of the first and the last reader; `None` without readers.
+    fn rules_of_readers(&self) -> Option<(WaitRule, WaitRule)> {
+        let rule = |rank: usize| {
+            let reader = self.contender(self.readers().get(rank)?.slot as usize)?;
+            Some(self.recipe().reader_waits_for(&reader.node))
+        };
+        Some((rule(0)?, rule(self.readers().len().checked_sub(1)?)?))
     }
 
     fn readers_right_behind(&self, position: usize, key: OrderKey) -> usize {

@@ -41,6 +41,8 @@ pub(super) struct ContenderFacts<'a> {
     /// Whether `data` is only the beginning of the node's data.
     data_truncated: bool,
     waits_for: Vec<&'a str>,
+    /// How `waits_for` is known; `null` when it is empty.
+    waits_for_by: Option<&'static str>,
     watches: &'static str,
     #[serde(flatten)]
     client: ClientFacts,
@@ -59,7 +61,9 @@ impl<'a> ContenderFacts<'a> {
     /// Creates the facts of a contender. Holders are only known while the table is live.
     pub(super) fn new(lock: &'a LockQueue, row: &ContenderRow<'a>, table_at: TableAt<'a>, now: Timestamp) -> Self {
         let is_live = table_at.table().is_live();
-        let Facts { owner: liveness, expires_in, silence, watching, .. } = table_at.facts(lock, row);
+        let facts = table_at.facts(lock, row);
+        let Facts { owner: liveness, expires_in, silence, watching, .. } = facts;
+        let waits_for = facts.blockers(lock, row, MAX_WAITS_FOR);
         let contender: &'a Contender = row.contender;
         let held = table_at.table().hold_bounds(contender, table_at.now()).filter(|_| is_live);
         let read = Some(contender).filter(|contender| contender.is_read());
@@ -82,7 +86,8 @@ impl<'a> ContenderFacts<'a> {
             data_encoding,
             data_length: read.map(|read| read.data_length),
             data_truncated,
-            waits_for: lock.blockers(row.position, MAX_WAITS_FOR),
+            waits_for_by: (!waits_for.is_empty()).then(|| facts.awaited_by().id()),
+            waits_for,
             watches: watching.id(),
             client: (&table_at.table().identity_of(contender)).into(),
             connection: contender.session().and_then(|session| table_at.table().last_connection(session)).into(),

@@ -139,7 +139,8 @@ mod tests {
                 "sequence": number, "mode": "exclusive", "state": "holds", "session": session, "ephemeral": true,
                 "created_at": "2024-05-01T14:39:37.250Z", "age_ms": 90_000, "czxid": czxid, "version": 2,
                 "data": "10.0.4.17", "data_encoding": "utf8", "data_length": 9, "data_truncated": false,
-                "waits_for": [], "watches": "unknown", "client": null, "client_name": "10.0.4.17", "was_client": null,
+                "waits_for": [], "waits_for_by": null,
+                "watches": "unknown", "client": null, "client_name": "10.0.4.17", "was_client": null,
                 "client_last_seen_at": null, "client_connected_at": null, "client_last_request": null, "session_timeout_ms": null,
                 "expires_in_ms": null, "liveness": "unknown", "silent_ms": null,
                 "held_at_least_ms": 90_000, "held_at_most_ms": 90_000,
@@ -154,6 +155,7 @@ mod tests {
         waiter["data_encoding"] = "base64".into();
         waiter["data_length"] = 2.into();
         waiter["waits_for"] = json!(["lock-0000000000"]);
+        waiter["waits_for_by"] = json!("recipe");
         waiter["held_at_least_ms"] = Value::Null;
         waiter["held_at_most_ms"] = Value::Null;
         let server = |address: &str| json!({ "address": address, "mode": null, "version": null, "software": "unknown", "view": "none", "plain_beside_tls": false, "error": null });

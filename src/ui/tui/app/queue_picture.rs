@@ -7,7 +7,7 @@ use crate::tui::picture::{LineState, PictureRow, QueuePicture, RowId, RowState, 
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::{Sequence, SessionId};
 use lockscope_lock::Access;
-use lockscope_model::diagnose::{OwnerState, WatchTarget};
+use lockscope_model::diagnose::{Facts, OwnerState, WatchTarget};
 use lockscope_model::queue::{ContenderState, LockQueue};
 
 impl App {
@@ -105,22 +105,22 @@ fn contender_row(lock: &LockQueue, QueueRow { row, facts, .. }: &QueueRow<'_>) -
         _ => None,
     };
     let row = plain_row(RowId::Client(row.position as u64), name, state);
-    let lines = if state == RowState::Waits { lines(lock, facts.watching, &row) } else { Vec::new() };
+    let lines = if state == RowState::Waits { lines(lock, facts, &row) } else { Vec::new() };
     PictureRow { access, lines, troubles, ..row }
 }
 
 /// The lines from a waiter to what it watches. If the watches are unknown, the line goes to the
 /// contender that it waits for, marked as unknown.
-fn lines(lock: &LockQueue, watching: WatchTarget, row: &PictureRow) -> Vec<WatchLine> {
+fn lines(lock: &LockQueue, facts: &Facts<'_>, row: &PictureRow) -> Vec<WatchLine> {
     let RowId::Client(number) = row.id else { return Vec::new() };
     let Ok(position) = usize::try_from(number) else { return Vec::new() };
     let before = |most: usize| {
-        let awaited = lock.waits_for(position, most);
+        let awaited = facts.watched.map_or_else(|| lock.waits_for(position, most), |watched| vec![watched]);
         let found = lock.rows(0..position).filter(|other| awaited.contains(&&*other.contender.node));
         found.map(|other| RowId::Client(other.position as u64)).collect::<Vec<_>>()
     };
     let line = |state: LineState| move |to: RowId| WatchLine { to, state };
-    match watching {
+    match facts.watching {
         WatchTarget::Nothing => Vec::new(),
         WatchTarget::Parent => vec![WatchLine { to: RowId::Parent(0), state: LineState::Standing }],
         WatchTarget::Unknown => before(1).into_iter().map(line(LineState::Unknown)).collect(),

@@ -180,7 +180,7 @@ impl Selected<'_> {
     /// Returns what the contender watches, where the servers report it.
     fn watches(&self) -> &'static str {
         let is_writer = self.row.mode == RequestMode::Write;
-        let waits_for_several = is_writer && self.lock.blockers(self.row.position, 2).len() > 1;
+        let waits_for_several = is_writer && self.facts.blockers(self.lock, &self.row, 2).len() > 1;
         match self.facts.watching {
             WatchTarget::Predecessor if waits_for_several => ", and watches the last of them",
             WatchTarget::Predecessor => ", and watches it",
@@ -192,7 +192,7 @@ impl Selected<'_> {
     }
 
     fn waits_for(&self, page: &mut Writer) {
-        let mut nodes = self.lock.blockers(self.row.position, MAX_NAMED + 1);
+        let mut nodes = self.facts.blockers(self.lock, &self.row, MAX_NAMED + 1);
         let more = if nodes.len() > MAX_NAMED { ", and more" } else { "" };
         nodes.truncate(MAX_NAMED);
         let text = match (nodes.is_empty(), self.row.state) {

@@ -180,7 +180,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
         QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches => {
             let sign = watches(view, row, facts).filter(|_| column.key == QueueColumn::WaitsForAndWatches);
             let room = if sign.is_some() { width.saturating_sub(2) } else { width };
-            let shown = view.fit(&waits_for(view, lock, row, room), room, Keep::Start);
+            let shown = view.fit(&waits_for(view, lock, row, facts, room), room, Keep::Start);
             match sign {
                 Some((sign, _, style)) if facts.watching == WatchTarget::Nothing => {
                     Cell::new(format!("{shown} {sign}"), style)
@@ -245,11 +245,17 @@ pub(super) fn watches(
 
 /// Draws an arrow to the contenders that the row waits for: a short arrow when the first of them is
 /// the row above. Names as many as fit in `columns`.
-pub(super) fn waits_for(view: View<'_>, lock: &LockQueue, row: &ContenderRow<'_>, columns: usize) -> String {
+pub(super) fn waits_for<'a>(
+    view: View<'_>,
+    lock: &'a LockQueue,
+    row: &ContenderRow<'_>,
+    facts: &Facts<'a>,
+    columns: usize,
+) -> String {
     const MORE: &str = ", ...";
     let signs = &view.theme.signs;
     // Each takes at least three columns.
-    let awaited = lock.blockers(row.position, columns / 3 + 1);
+    let awaited = facts.blockers(lock, row, columns / 3 + 1);
     let Some(first) = awaited.first() else { return String::new() };
     let above = row.position.checked_sub(1).and_then(|position| lock.row(position));
     let arrow = match above {

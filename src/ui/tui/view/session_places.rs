@@ -81,7 +81,7 @@ fn cell(view: View<'_>, row: &SessionPlaceRow<'_>, column: Placed<PlaceColumn>) 
         PlaceColumn::WaitsFor => {
             let text = match row.lock {
                 Some(lock) if holds && lock.waiting() > 0 => format!("{} behind it", count(lock.waiting())),
-                Some(lock) if !holds => waits_for(view, lock, contender, width),
+                Some(lock) if !holds => waits_for(view, lock, contender, facts, width),
                 _ => String::new(),
             };
             Cell::new(view.fit(&text, width, Keep::Start), plain)

@@ -110,7 +110,7 @@ impl Filter {
             matching.text(facts.owner.id());
             if row.state == ContenderState::Waits {
                 matching.text(facts.watching.id());
-                for node in lock.blockers(row.position, MAX_SHOWN_BLOCKERS) {
+                for node in facts.blockers(lock, row, MAX_SHOWN_BLOCKERS) {
                     matching.made(|| {
                         Sequence::split(node).map_or_else(|| node.to_owned(), |(_, Sequence(at))| at.to_string())
                     });

@@ -1,0 +1,195 @@
+//! What a waiter waits for. What a server reports of its watch comes before what its recipe would
+//! watch: another library may use the same names.
+
+use super::facts::JUST_MADE;
+use super::{Facts, TableAt, WatchTarget};
+use crate::queue::{ContenderRow, ContenderState, LockQueue};
+use lockscope_base::recipe::{LockKind, RequestMode};
+use lockscope_base::znode::{SessionId, ZnodePath};
+
+/// How it is known what a contender waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AwaitedBy {
+    /// A server lists its watch.
+    Watch,
+    /// The recipe: the servers do not tell.
+    Recipe,
+}
+
+impl AwaitedBy {
+    /// Returns the name in JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Watch => "watch",
+            Self::Recipe => "recipe",
+        }
+    }
+}
+
+impl<'a> Facts<'a> {
+    /// Returns how it is known what the contender waits for.
+    pub fn awaited_by(&self) -> AwaitedBy {
+        if self.watched.is_some() { AwaitedBy::Watch } else { AwaitedBy::Recipe }
+    }
+
+    /// Returns the nodes that must go before the contender's turn, as
+    /// [`LockQueue::blockers`] does. What a server reports of a reader's watch comes before what its
+    /// recipe would watch.
+    pub fn blockers(&self, lock: &'a LockQueue, row: &ContenderRow<'_>, most: usize) -> Vec<&'a str> {
+        match self.watched.filter(|_| row.mode == RequestMode::Read) {
+            Some(writer) => vec![writer],
+            None => lock.blockers(row.position, most),
+        }
+    }
+}
+
+impl TableAt<'_> {
+    /// Returns whether the owner of a contender in an exclusive lock also watches the node before
+    /// its predecessor. Such a watch counts only if no other node of the owner needs it.
+    fn watches_ahead(&self, lock: &LockQueue, session: SessionId, position: usize) -> bool {
+        let Some(predecessor) = position.checked_sub(1) else { return false };
+        let is_own = lock.row(predecessor).is_some_and(|row| row.contender.session() == Some(session));
+        let ahead = lock.waits_for(predecessor, 1);
+        let watched = |node: &&str| self.view().watches(session, &path_of(lock, node)) == Some(true);
+        lock.kind() == LockKind::Exclusive && !is_own && ahead.first().is_some_and(watched)
+    }
+
+    /// Returns the node of another writer that a reader watches than the one that its recipe
+    /// watches.
+    ///
+    /// A watch that another node of the same session may need does not count.
+    fn other_writer<'l>(&self, lock: &'l LockQueue, session: SessionId, position: usize) -> Option<&'l str> {
+        let mut writers = lock.writers_before(position).into_iter().flatten();
+        writers.find_map(|writer| {
+            let node = &*lock.contender_at(writer)?.node;
+            let mut between = lock.rows((writer + 1).max(position.saturating_sub(MOST_WATCHED))..position);
+            let is_shared = between.any(|row| row.contender.session() == Some(session));
+            (!is_shared && self.view().watches(session, &path_of(lock, node)) == Some(true)).then_some(node)
+        })
+    }
+
+    /// Returns what a waiter watches, as far as the servers' lists show it, and the node of the queue
+    /// among it.
+    ///
+    /// The lists never show who watches children; servers only report the number of such watches.
+    pub(super) fn watching<'l>(&self, lock: &'l LockQueue, row: &ContenderRow<'_>) -> (WatchTarget, Option<&'l str>) {
+        let unknown = (WatchTarget::Unknown, None);
+        let Some(session) = row.contender.session() else { return unknown };
+        let mut known = true;
+        for node in lock.waits_for(row.position, MOST_WATCHED) {
+            match self.view().watches(session, &path_of(lock, node)) {
+                Some(true) if self.watches_ahead(lock, session, row.position) => {
+                    return (WatchTarget::TwoBefore, Some(node));
+                }
+                Some(true) => return (WatchTarget::Predecessor, Some(node)),
+                Some(false) => {}
+                None => known = false,
+            }
+        }
+        if row.state != ContenderState::Waits {
+            return unknown;
+        }
+        if let Some(node) = self.other_writer(lock, session, row.position) {
+            return (WatchTarget::Predecessor, Some(node));
+        }
+        if !known {
+            return unknown;
+        }
+        let since = row.contender.contends_since(self.table().clock_ahead_ms());
+        match self.child_watches_beside(session) {
+            Some((0, counted)) if counted >= since.plus(JUST_MADE) => (WatchTarget::Nothing, None),
+            _ => unknown,
+        }
+    }
+}
+
+/// Maximum number of nodes that are checked per waiter. Only a waiter for a lease waits for more
+/// than one.
+const MOST_WATCHED: usize = 64;
+
+/// Returns the path of a node that a contender of this lock waits for.
+fn path_of(lock: &LockQueue, node: &str) -> ZnodePath {
+    let leases =
+        lock.kind() == LockKind::Semaphore && lock.rows(0..lock.holding()).any(|row| &*row.contender.node == node);
+    match (leases, lock.first_holder()) {
+        (true, Some(holder)) => lock.path_of(holder).parent().unwrap_or_else(ZnodePath::root).child(node),
+        _ => lock.queue_path().child(node),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::DiagnosisFixture;
+
+    #[test]
+    fn a_reader_that_watches_the_last_writer_instead_of_the_first_is_woken() {
+        let mut fixture = DiagnosisFixture::new();
+        let name = |kind| format!("/orders/_c_00000000-0000-4000-8000-000000000000-__{kind}__");
+        let nodes: Vec<ZnodePath> = (1..)
+            .zip(["WRIT", "WRIT", "READ", "READ"])
+            .map(|(session, kind)| fixture.create(&name(kind), session))
+            .collect();
+        for session in [3, 4] {
+            fixture.client(session).sound = false;
+        }
+        fixture.client(3).watches.push(nodes[1].clone());
+        fixture.pass(10);
+        let lock = fixture.lock("/orders");
+        let table_at = TableAt::new(&fixture.table, fixture.now);
+        let watching: Vec<WatchTarget> =
+            lock.rows(1..lock.len()).map(|row| table_at.facts(lock, &row).watching).collect();
+        assert_eq!(watching, [WatchTarget::Predecessor, WatchTarget::Predecessor, WatchTarget::Nothing]);
+    }
+
+    /// Creates `R W R W R` of one library, of which the last reader watches the node at `watched`.
+    /// Returns what it is shown behind, by position, and how that is known.
+    fn last_reader(version: char, watched: Option<usize>) -> (Vec<usize>, AwaitedBy) {
+        let mut fixture = DiagnosisFixture::new();
+        let name = |kind| format!("/orders/_c_00000000-0000-{version}000-8000-000000000000-__{kind}__");
+        let kinds = ["READ", "WRIT", "READ", "WRIT", "READ"];
+        let nodes: Vec<ZnodePath> =
+            (1..).zip(kinds).map(|(session, kind)| fixture.create(&name(kind), session)).collect();
+        let client = fixture.client(5);
+        (client.sound, client.watches) = (false, watched.map(|at| nodes[at].clone()).into_iter().collect());
+        fixture.lists_watches = watched.is_some();
+        fixture.pass(3);
+        let lock = fixture.lock("/orders");
+        let row = lock.row(4).expect("the last reader");
+        let facts = TableAt::new(&fixture.table, fixture.now).facts(lock, &row);
+        let blockers = facts.blockers(lock, &row, 9);
+        let at = |name: &&str| nodes.iter().position(|node| node.name() == *name).expect("a node of the queue");
+        (blockers.iter().map(at).collect(), facts.awaited_by())
+    }
+
+    #[test]
+    fn a_reader_is_shown_behind_the_writer_that_it_watches_whatever_its_name_says() {
+        for version in ['4', '8'] {
+            for writer in [1, 3] {
+                assert_eq!(last_reader(version, Some(writer)), (vec![writer], AwaitedBy::Watch), "{version}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_list_of_watches_the_library_that_made_the_node_decides() {
+        assert_eq!(last_reader('4', None), (vec![1], AwaitedBy::Recipe), "Curator's");
+        assert_eq!(last_reader('8', None), (vec![3], AwaitedBy::Recipe), "our own");
+    }
+
+    #[test]
+    fn a_waiter_that_also_watches_the_node_before_its_predecessor_looks_ahead() {
+        let mut fixture = DiagnosisFixture::new();
+        let nodes: Vec<ZnodePath> = (1..=4).map(|session| fixture.create("/orders/lock-", session)).collect();
+        fixture.client(3).watches.push(nodes[0].clone());
+        // The session watches two nodes, one for each of its own.
+        fixture.create("/orders/lock-", 4);
+        fixture.pass(3);
+        let lock = fixture.lock("/orders");
+        let table_at = TableAt::new(&fixture.table, fixture.now);
+        let watching: Vec<WatchTarget> =
+            lock.rows(1..lock.len()).map(|row| table_at.facts(lock, &row).watching).collect();
+        let predecessor = WatchTarget::Predecessor;
+        assert_eq!(watching, [predecessor, WatchTarget::TwoBefore, predecessor, predecessor]);
+    }
+}
