@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::failures::fixture::{ConsoleFixture, now};
 use crate::failures::forgotten::{curator, enqueue, watch};
 use crate::harness::foreign::Foreign;
+use crate::harness::relay::Relay;
 use crate::harness::server::Server;
 use crate::harness::{signal, zk};
 use crate::headless::program::{lockscope, run};
@@ -67,6 +68,45 @@ async fn a_client_that_falls_silent_is_found_before_it_expires() {
     fixture.until("its return", |fixture| fixture.owner_state(&node) == OwnerState::Live).await;
     fixture.clears(Code::SilentHolder).await;
     assert_eq!(silence(&fixture, &node), None);
+}
+
+/// The session timeout of clients whose connections are cut, and how often that happens.
+const CUT_TIMEOUT: Duration = Duration::from_secs(6);
+const CUTS: usize = 5;
+
+/// A session that has just moved to a connection was answered nothing there yet, which is no silence.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_whose_connections_are_cut_every_four_seconds_are_never_called_silent() {
+    let server = Server::start();
+    let at = server.connect_string();
+    let mut fixture = ConsoleFixture::start(&at, Thresholds::default()).await;
+    let relays = [Relay::start(&at).await, Relay::start(&at).await];
+    let [mut holder, mut waiter] = [0, 1].map(|client: usize| Foreign::kazoo(&relays[client].connect_string()));
+    let session = holder.connect_within("a", CUT_TIMEOUT).await;
+    waiter.connect_within("b", CUT_TIMEOUT).await;
+    holder.start("a", "first", "lock", "/lock").await;
+    holder.held("first").await;
+    waiter.start("b", "second", "lock", "/lock").await;
+    fixture.until_contenders(2).await;
+    let mut unanswered = 0;
+    for _ in 0..CUTS {
+        let cut = Instant::now();
+        for relay in &relays {
+            fixture.during(relay.cut()).await;
+        }
+        while cut.elapsed() < Duration::from_secs(4) {
+            fixture.surveys(1).await;
+            let connection = fixture.table.view().connection_of(session).map(|(_, connection)| connection);
+            unanswered += usize::from(connection.is_some_and(|connection| connection.last_response.is_none()));
+        }
+    }
+    fixture.looks_on(&[0]).await;
+    assert!(unanswered > 0, "no view came between a new connection and its first answer");
+    let of_silence = |code: Code| matches!(code, Code::SilentHolder | Code::ExpiringHolder);
+    let raised: Vec<_> = fixture.raised.iter().filter(|finding| of_silence(finding.code)).collect();
+    assert!(raised.is_empty(), "{raised:#?}");
+    holder.quit().await;
+    waiter.quit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
