@@ -1,10 +1,9 @@
-//! Facts about contenders from the servers' answers: whether their owners are alive, and what they
-//! watch.
+//! A table with the servers' answers: who the clients are, whether they are alive, and who watches.
 
 use std::time::Duration;
 
-use crate::queue::{ClientIdentity, ConnectionState, Contender, ContenderRow, LockId, LockQueue, LockTable};
-use crate::server_view::{Connection, Liveness, ServerView, Silence, Watchers};
+use crate::queue::{ClientIdentity, ConnectionState, Contender, LockId, LockQueue, LockTable};
+use crate::server_view::{Liveness, ServerView, Watchers};
 use lockscope_base::recipe::{self, LockKind, Recipe};
 use lockscope_base::znode::{Sequence, SessionId, Timestamp, escaped};
 
@@ -71,24 +70,6 @@ impl WatchTarget {
     }
 }
 
-/// Facts about a contender from the servers' answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts<'a> {
-    /// Whether the owner is alive.
-    pub owner: OwnerState,
-    /// The owner's connection.
-    pub connection: Option<&'a Connection>,
-    /// How long the session has left, if it is silent or has no connection, and if this is known.
-    pub expires_in: Option<Duration>,
-    /// The owner's silence, for a countdown.
-    pub silence: Option<Silence>,
-    /// What the owner watches.
-    pub watching: WatchTarget,
-    /// The node of the queue that the owner watches, as a server lists it. `None` where no server
-    /// does: then only the recipe tells what the contender waits for.
-    pub watched: Option<&'a str>,
-}
-
 /// A table with the servers' answers at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct TableAt<'a> {
@@ -115,19 +96,6 @@ impl<'a> TableAt<'a> {
     /// Returns the moment, by this machine's clock.
     pub fn now(&self) -> Timestamp {
         self.now
-    }
-
-    /// Returns the facts about a contender. Takes a binary search for each member and each node
-    /// that the contender waits for.
-    pub fn facts(&self, lock: &'a LockQueue, row: &ContenderRow<'a>) -> Facts<'a> {
-        let contender = row.contender;
-        let (life, expires_in) = self.owner_of(contender);
-        let connection =
-            contender.session().and_then(|session| self.view().connection_of(session)).map(|(_, found)| found);
-        let silence = contender.session().filter(|_| life == OwnerState::Silent);
-        let silence = silence.and_then(|session| self.view().silence_of(session));
-        let (watching, watched) = self.watching(lock, row);
-        Facts { owner: life, connection, expires_in, silence, watching, watched }
     }
 
     /// Returns whether every server that answers was asked again since the last upheaval of the
@@ -225,29 +193,6 @@ impl<'a> TableAt<'a> {
         let others = [holder, observer, self.view().own_session];
         watchers.sessions.retain(|session| !others.contains(&Some(*session)));
         Some(watchers)
-    }
-
-    /// Returns the current evidence that the node is orphaned, one sentence each. It is no proof.
-    /// Empty for a node that looks sound. Linear in the queue.
-    pub fn suspicions(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Vec<String> {
-        let mut found = Vec::new();
-        let Some(session) = row.contender.session() else { return found };
-        let own = attempt(lock, &row.contender.node);
-        let others = lock.rows(0..lock.len()).filter(|other| other.position != row.position);
-        for other in others.filter(|other| other.contender.session() == Some(session)) {
-            let node = escaped(&other.contender.node);
-            if own.is_some() && attempt(lock, &other.contender.node) == own {
-                found
-                    .push(format!("{node} bears the id of the same attempt: the reply to one of the creates was lost"));
-            } else if other.position > row.position && lock.kind() != LockKind::Semaphore {
-                found.push(format!("its session queues again as {node}"));
-            }
-        }
-        if self.watching(lock, row).0 == WatchTarget::Nothing {
-            let doubt = if self.view().provenance().can_prove() { "" } else { IN_PLAIN_TEXT };
-            found.push(format!("its session does not watch what it waits for{doubt}"));
-        }
-        found
     }
 }
 

@@ -37,9 +37,9 @@
 //! [`LastLook`] says what was looked at and what is still open, and a finding ends only by a look that
 //! would have shown it.
 
-mod awaited;
 mod checks;
 mod code;
+mod contender_facts;
 mod context;
 mod diagnosis;
 mod facts;
@@ -68,10 +68,10 @@ mod unwatched;
 mod waits;
 
 pub use crate::queue::is_likely_election;
-pub use awaited::AwaitedBy;
 pub use code::{Code, MAX_TITLE_WIDTH};
+pub use contender_facts::{AwaitedBy, Facts};
 pub use diagnosis::{Diagnosis, FindingChanges};
-pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
+pub use facts::{OwnerState, TableAt, WatchTarget};
 pub use finding::{Finding, Severity};
 pub use last_look::{LastLook, OpenCheck, WhyOpen};
 pub use not_seen::{NotSeen, not_seen};

@@ -71,8 +71,8 @@ pub(super) fn resolve(time: PastTime, end: Timestamp, utc: bool) -> anyhow::Resu
 }
 
 /// Resolves the written bounds of a range, in a recording that ends at `last`. A time of day is the
-/// last one before the end as the beginning, and the first one after the beginning as the end. An end
-/// that has not come yet is now, or the end of the recording if it is still written.
+/// last one before the end as the beginning, and the first one after the beginning as the end. If that
+/// has not come yet, it is now, or the end of the recording if it is still written.
 pub(super) fn resolve_both(
     from: Option<PastTime>,
     to: Option<PastTime>,
@@ -83,15 +83,15 @@ pub(super) fn resolve_both(
         Some(written @ PastTime::TimeOfDay(_)) => Some(resolve_unless_missing(written, (last, now), utc)?),
         written => written.map(|written| resolve(written, last, utc)).transpose()?,
     };
+    let is_of_a_day = matches!(to, Some(PastTime::TimeOfDay(_)));
     let to = match (from, to) {
         (Some(from), Some(to)) => Some(to.resolve_after(from, last, utc).context(NO_SUCH_TIME)?),
         (None, to) => to.map(|to| resolve(to, last, utc)).transpose()?,
         (Some(_), None) => None,
     };
-    let begins = from.unwrap_or(last);
-    ensure!(to.is_none_or(|to| begins > now || to.since(now) <= MAX_AHEAD), "{EXCHANGED}");
-    let end = if now.since(last) < STILL_WRITTEN { last } else { now };
-    Ok((from, to.map(|to| if to > now && begins <= now { end } else { to })))
+    let Some(ahead) = to.filter(|to| is_of_a_day && *to > now) else { return Ok((from, to)) };
+    ensure!(ahead.since(now) <= MAX_AHEAD, "{EXCHANGED}");
+    Ok((from, Some(if now.since(last) < STILL_WRITTEN { last } else { now })))
 }
 
 /// Resolves a time of day as a beginning. Fails if the recording ended within a day, and before

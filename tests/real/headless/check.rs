@@ -268,7 +268,7 @@ async fn a_recording_that_ended_long_ago_says_nothing_about_the_present() {
     assert!(line.starts_with("LOCKSCOPE WARNING - /app/locks/billing stuck: "), "{line}");
     assert!(line.contains("; recorded at 2026-05-01 02:14:30 UTC | locks=1 contenders=6 waiting=5 "), "{line}");
     let line = status_line(&judged(&["--at", "2026-05-01T02:14:30Z", "--fail-on", "critical"]).await, 0);
-    assert!(line.starts_with("LOCKSCOPE OK - nothing at or above critical was found at 1 lock; 1 warning"), "{line}");
+    assert!(line.starts_with("LOCKSCOPE OK - no finding at or above critical at 1 lock in 4m30s; 1 warning"), "{line}");
     let line = status_line(&judged(&["--at", "2020-01-01T00:00:00Z"]).await, 3);
     assert!(line.contains("nothing was recorded at 2020-01-01"), "{line}");
 }

@@ -122,7 +122,7 @@ fn the_timeline_lists_raised_and_cleared_findings() {
     back.connected.push(50);
     app.update(at(later(6), vec![surveyed(later(6), &back)]), later(6));
     assert_eq!((told_of(&app, Code::ExpiringHolder, true), told_of(&app, Code::ExpiringHolder, false)), (1, 1));
-    press(&mut app, "6/finding-cleared\n");
+    press(&mut app, "6/finding-cleared expiring\n");
     assert_eq!(app.world().timeline_rows().len(), 1);
 }
 
@@ -150,7 +150,7 @@ fn findings_are_in_order_of_time_even_if_a_survey_is_older_than_the_last_check()
     back.expiring.clear();
     app.update(at(later(6), vec![surveyed(later(6), &back)]), later(9));
     let times = app.world().timeline().iter().filter_map(|entry| match entry {
-        TimelineEntry::Finding { at, raised: false, .. } => Some(*at),
+        TimelineEntry::Finding { at, raised: false, finding } if finding.code == Code::ExpiringHolder => Some(*at),
         _ => None,
     });
     let cleared: Vec<_> = times.collect();

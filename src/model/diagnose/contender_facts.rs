@@ -1,11 +1,32 @@
-//! What a waiter waits for. What a server reports of its watch comes before what its recipe would
-//! watch: another library may use the same names.
+//! Facts about one contender from the servers' answers. What a server reports of its watch comes
+//! before what its recipe would watch: another library may use the same names.
 
-use super::facts::JUST_MADE;
-use super::{Facts, TableAt, WatchTarget};
+use std::time::Duration;
+
+use super::facts::{IN_PLAIN_TEXT, JUST_MADE, attempt};
+use super::{OwnerState, TableAt, WatchTarget};
 use crate::queue::{ContenderRow, ContenderState, LockQueue};
+use crate::server_view::{Connection, Silence};
 use lockscope_base::recipe::{LockKind, RequestMode};
-use lockscope_base::znode::{SessionId, ZnodePath};
+use lockscope_base::znode::{SessionId, ZnodePath, escaped};
+
+/// Facts about a contender from the servers' answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts<'a> {
+    /// Whether the owner is alive.
+    pub owner: OwnerState,
+    /// The owner's connection.
+    pub connection: Option<&'a Connection>,
+    /// How long the session has left, if it is silent or has no connection, and if this is known.
+    pub expires_in: Option<Duration>,
+    /// The owner's silence, for a countdown.
+    pub silence: Option<Silence>,
+    /// What the owner watches.
+    pub watching: WatchTarget,
+    /// The node of the queue that the owner watches, as a server lists it. `None` where no server
+    /// does: then only the recipe tells what the contender waits for.
+    pub watched: Option<&'a str>,
+}
 
 /// How it is known what a contender waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +64,20 @@ impl<'a> Facts<'a> {
     }
 }
 
-impl TableAt<'_> {
+impl<'a> TableAt<'a> {
+    /// Returns the facts about a contender. Takes a binary search for each member and each node
+    /// that the contender waits for.
+    pub fn facts(&self, lock: &'a LockQueue, row: &ContenderRow<'a>) -> Facts<'a> {
+        let contender = row.contender;
+        let (life, expires_in) = self.owner_of(contender);
+        let connection =
+            contender.session().and_then(|session| self.view().connection_of(session)).map(|(_, found)| found);
+        let silence = contender.session().filter(|_| life == OwnerState::Silent);
+        let silence = silence.and_then(|session| self.view().silence_of(session));
+        let (watching, watched) = self.watching(lock, row);
+        Facts { owner: life, connection, expires_in, silence, watching, watched }
+    }
+
     /// Returns whether the owner of a contender in an exclusive lock also watches the node before
     /// its predecessor. Such a watch counts only if no other node of the owner needs it.
     fn watches_ahead(&self, lock: &LockQueue, session: SessionId, position: usize) -> bool {
@@ -72,7 +106,7 @@ impl TableAt<'_> {
     /// among it.
     ///
     /// The lists never show who watches children; servers only report the number of such watches.
-    pub(super) fn watching<'l>(&self, lock: &'l LockQueue, row: &ContenderRow<'_>) -> (WatchTarget, Option<&'l str>) {
+    fn watching<'l>(&self, lock: &'l LockQueue, row: &ContenderRow<'_>) -> (WatchTarget, Option<&'l str>) {
         let unknown = (WatchTarget::Unknown, None);
         let Some(session) = row.contender.session() else { return unknown };
         let mut known = true;
@@ -100,6 +134,29 @@ impl TableAt<'_> {
             Some((0, counted)) if counted >= since.plus(JUST_MADE) => (WatchTarget::Nothing, None),
             _ => unknown,
         }
+    }
+
+    /// Returns the current evidence that the node is orphaned, one sentence each. It is no proof.
+    /// Empty for a node that looks sound. Linear in the queue.
+    pub fn suspicions(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Vec<String> {
+        let mut found = Vec::new();
+        let Some(session) = row.contender.session() else { return found };
+        let own = attempt(lock, &row.contender.node);
+        let others = lock.rows(0..lock.len()).filter(|other| other.position != row.position);
+        for other in others.filter(|other| other.contender.session() == Some(session)) {
+            let node = escaped(&other.contender.node);
+            if own.is_some() && attempt(lock, &other.contender.node) == own {
+                found
+                    .push(format!("{node} bears the id of the same attempt: the reply to one of the creates was lost"));
+            } else if other.position > row.position && lock.kind() != LockKind::Semaphore {
+                found.push(format!("its session queues again as {node}"));
+            }
+        }
+        if self.watching(lock, row).0 == WatchTarget::Nothing {
+            let doubt = if self.view().provenance().can_prove() { "" } else { IN_PLAIN_TEXT };
+            found.push(format!("its session does not watch what it waits for{doubt}"));
+        }
+        found
     }
 }
 
