@@ -17,15 +17,6 @@ pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     Some(ChildName { attempt: Some(attempt), ..ChildName::of(recipe, mode) })
 }
 
-/// Returns whether a protected name bears an id of lockscope's lock library: a UUID of version 8.
-/// Curator's are of version 4.
-///
-/// The library uses Curator's names, but its readers watch the nearest writer.
-pub(super) fn is_own(name: &str) -> bool {
-    const VERSION_AT: usize = 14;
-    protected(name).is_some_and(|(uuid, _)| uuid.as_bytes()[VERSION_AT] == b'8')
-}
-
 /// Splits a protected name into its UUID and the requested name.
 pub(super) fn protected(head: &str) -> Option<(&str, &str)> {
     let (uuid, rest) = head.strip_prefix("_c_")?.split_at_checked(36)?;

@@ -180,7 +180,7 @@ impl Recipe {
     /// Returns the request that a read request with this node waits for. Every other request waits
     /// for its predecessor.
     pub fn reader_waits_for(self, node: &str) -> WaitRule {
-        if self == Self::CuratorReadWrite && !super::curator::is_own(node) {
+        if self == Self::CuratorReadWrite && !super::ids::is_of_own_lock(node) {
             WaitRule::LowestWriter
         } else {
             WaitRule::NearestWriter

@@ -269,10 +269,7 @@ fn judge(
     standing
 }
 
-/// Returns whether the evidence of a suspicion is newer than the last upheaval of the ensemble.
-///
-/// Before that, a session may have no connection, or an old one, because it is moving. This is the
-/// only place that knows of it.
+/// Returns whether the evidence is newer than the ensemble's last upheaval, in which sessions move.
 fn is_settled(suspicion: &Suspicion, table_at: TableAt<'_>) -> bool {
     suspicion.finding.code.traits().evidence != Evidence::Liveness
         || table_at.is_settled() && table_at.table().upheaval_at().is_none_or(|at| suspicion.gathered > at)

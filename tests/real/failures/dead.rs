@@ -92,7 +92,9 @@ async fn a_node_of_an_ending_session_is_reported_when_its_host_has_a_new_session
     let server = Server::start();
     let connect = server.connect_string();
     let mut fixture = ConsoleFixture::start(&connect, Thresholds::default()).await;
-    let detached = Client::connector().with_session_timeout(Duration::from_secs(12)).with_detached();
+    // The sessions of one process have one timeout.
+    let timeout = Duration::from_secs(12);
+    let detached = Client::connector().with_session_timeout(timeout).with_detached();
     let holder = detached.connect(&connect).await.expect("a session");
     zk::make(&holder, ["/lock".to_owned()]).await;
     let head = enqueue(&holder, &curator("/lock", 1)).await;
@@ -104,7 +106,7 @@ async fn a_node_of_an_ending_session_is_reported_when_its_host_has_a_new_session
     fixture.until("a view of the holder", |fixture| fixture.viewed > holders).await;
     drop(holder);
     fixture.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
-    let newer = zk::connect_within(&connect, TIMEOUT).await;
+    let newer = zk::connect_within(&connect, timeout).await;
     let found = fixture.finds_within(&[0, 0], Code::AdoptedNode, Severity::Info).await;
     assert!(found.summary.contains(&zk::session_of(&newer).to_string()), "{}", found.summary);
     fixture.until_contenders(1).await;

@@ -82,7 +82,7 @@ fn contender(node: &Node, taken_at: i64, sequence: Option<i32>, mode: &str, wait
         "session": format!("{:#x}", node.stat.ephemeral_owner), "ephemeral": true,
         "created_at": time(node.stat.ctime), "age_ms": taken_at - node.stat.ctime, "czxid": node.stat.czxid,
         "version": 0, "data": data, "data_encoding": "utf8", "data_length": data.len(), "data_truncated": false,
-        "waits_for": waits_for, "watches": "unknown", "client": null, "session_timeout_ms": null,
+        "waits_for": waits_for, "waits_for_by": (!waits_for.is_empty()).then_some("recipe"), "watches": "unknown", "client": null, "session_timeout_ms": null,
         // Curator writes the host's address into its nodes; a number is no name.
         "client_name": data.parse::<std::net::IpAddr>().is_ok().then_some(data),
         "client_connected_at": null, "client_last_request": null, "client_last_seen_at": null,

@@ -135,7 +135,7 @@ async fn a_frozen_server_delays_an_attempt_only_briefly() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_freezes_in_use_is_not_taken_for_another_port() {
-    let server = Server::start();
+    let server = Server::in_own_process();
     let options = ConnectOptions { session_timeout: Duration::from_secs(4), ..connection(&server.connect_string()) };
     let mut fixture = ObserverFixture::with(options, &[]);
     fixture.until_live().await;
