@@ -71,7 +71,7 @@ impl LastLook {
         self.at.since(self.since)
     }
 
-    /// Returns the checks that are not decided, up to [`MAX_OPEN`] of them.
+    /// Returns the checks that are not decided, up to a thousand of them.
     pub fn open(&self) -> &[OpenCheck] {
         &self.open.some
     }
