@@ -13,7 +13,7 @@ pub struct ConnectOptions {
     pub connect: String,
     /// The requested session timeout; the server clamps it.
     pub session_timeout: Duration,
-    /// Whose session it is.
+    /// What the session is for.
     pub role: SessionRole,
     /// The identities to add to the session, in order.
     pub auth: Vec<Auth>,
@@ -23,7 +23,7 @@ pub struct ConnectOptions {
     pub kerberos: Option<KerberosLogin>,
 }
 
-/// Whose session is opened.
+/// What a session is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionRole {
     /// One of lockscope's own. It asks for a [marked](marked_timeout) timeout, so that no console

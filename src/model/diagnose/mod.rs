@@ -33,7 +33,7 @@
 //!
 //! The module is pure. Architecture invariant: nothing is claimed without evidence. What a missing
 //! server could know stays unknown, and a state that also occurs for a moment in a sound hand-over
-//! becomes a finding only if it lasts. Nor is anything claimed to be well without evidence: a
+//! becomes a finding only if it lasts. Nothing is claimed to be well without evidence, either: a
 //! [`LastLook`] says what was looked at and what is still open, and a finding ends only by a look that
 //! would have shown it.
 
