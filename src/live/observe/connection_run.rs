@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use zookeeper_client::{Error, Stat, WatchedEvent};
 
 use super::connection_end::{ConnectionEnd, end_of};
+use super::heartbeat::{Beat, Heartbeat, SILENT_AFTER};
 use super::member_watch::MemberWatch;
 use super::outbox::{Gone, Outbox};
 use super::overload::{OverloadedConnection, Overloads, discarding};
@@ -66,6 +67,7 @@ pub(super) struct ConnectionRun<'a> {
     /// When waiting reads may be sent; `None` while no read waits for its time.
     wakes_at: Option<Duration>,
     overloads: Overloads,
+    heartbeat: Heartbeat<'a>,
 }
 
 impl<'a> ConnectionRun<'a> {
@@ -121,18 +123,24 @@ impl<'a> ConnectionRun<'a> {
             began: Instant::now(),
             wakes_at: None,
             overloads: Overloads::default(),
+            heartbeat: Heartbeat::new(client),
         }))
     }
 
     /// Reads everything and follows the events until the connection is cut.
     pub(super) async fn run(mut self) -> ConnectionEnd {
-        self.report_connected();
-        self.follower.begin(self.trust.watching);
+        self.begin_reading();
         loop {
             if let Err(end) = self.step().await {
                 return end;
             }
         }
+    }
+
+    fn begin_reading(&mut self) {
+        self.heartbeat.heard();
+        self.report_connected();
+        self.follower.begin(self.trust.watching);
     }
 
     fn report_connected(&mut self) {
@@ -142,7 +150,8 @@ impl<'a> ConnectionRun<'a> {
     }
 
     /// Waits for the next event of any kind and handles it. The order of the branches serves the
-    /// consumer while events flood in, and puts events before answers: see [`Follower`].
+    /// consumer while events flood in, and puts events before answers: see [`Follower`]. Silence
+    /// comes last, since what has arrived disproves it.
     async fn step(&mut self) -> Result<(), ConnectionEnd> {
         self.issue();
         if self.outbox.is_overflown() || self.follower.waiting_for_events() > self.outbox.max_held() {
@@ -153,12 +162,17 @@ impl<'a> ConnectionRun<'a> {
             biased;
             sent = self.outbox.send(), if !self.outbox.is_empty() => Ok(sent?),
             event = self.watchers.next() => {
+                self.heard();
                 self.handle(&event).await?;
                 self.handle_waiting().await
             }
-            Some(event) = self.armed.next(), if !self.armed.is_empty() => self.handle(&event).await,
+            Some(event) = self.armed.next(), if !self.armed.is_empty() => {
+                self.heard();
+                self.handle(&event).await
+            }
             state = self.states.changed() => Err(end_of(state)),
             Some(answered) = self.reads.next(), if !self.reads.is_empty() => {
+                self.heard();
                 self.handle_waiting().await?;
                 self.handle_answer(answered)
             }
@@ -168,6 +182,31 @@ impl<'a> ConnectionRun<'a> {
             }
             () = sleep_until(wakes_at), if self.wakes_at.is_some() => Ok(()),
             lag = self.member.lags() => self.leave_or_wait(lag).await,
+            beat = self.heartbeat.next() => self.beat(beat),
+        }
+    }
+
+    fn beat(&mut self, beat: Beat) -> Result<(), ConnectionEnd> {
+        match beat {
+            Beat::Answered(Err(error)) if wire::ends_connection(&error) => return Err(error.into()),
+            Beat::Answered(_) => self.heard(),
+            // A large reply on a slow link takes longer, and the question waits behind it.
+            Beat::Silent if !self.reads.is_empty() && self.member.has_sent_within(SILENT_AFTER) => self.heard(),
+            Beat::Silent => {
+                let since = self.heartbeat.heard_at();
+                tracing::info!("the ensemble does not answer");
+                self.outbox.push(Change::Heard { at: since });
+                self.outbox.push(Change::Connection(ConnectionState::Silent { since }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that something came from the ensemble. After a silence everything is as before: the
+    /// connection has lasted, so no event is missed.
+    fn heard(&mut self) {
+        if self.heartbeat.heard() {
+            self.report_connected();
         }
     }
 
@@ -190,8 +229,7 @@ impl<'a> ConnectionRun<'a> {
         }
         let current = self.outbox.send_while(self.member.has_caught_up());
         discarding(&mut self.watchers, &mut *self.states, current).await??;
-        self.report_connected();
-        self.follower.begin(self.trust.watching);
+        self.begin_reading();
         Ok(())
     }
 
@@ -331,8 +369,7 @@ impl<'a> ConnectionRun<'a> {
         // Only a listing of its own sets a watch.
         self.scheduler.read_one_by_one();
         self.drop_reads();
-        self.report_connected();
-        self.follower.begin(self.trust.watching);
+        self.begin_reading();
     }
 
     fn drop_reads(&mut self) {
@@ -356,8 +393,7 @@ impl<'a> ConnectionRun<'a> {
             trust: self.trust,
         };
         self.overloads.sit_out(pause, connection).await?;
-        self.report_connected();
-        self.follower.begin(self.trust.watching);
+        self.begin_reading();
         Ok(())
     }
 }

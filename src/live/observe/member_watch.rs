@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lockscope_requests::Requests;
 use tokio::sync::watch;
@@ -64,6 +65,11 @@ impl<'a> MemberWatch<'a> {
         let view = Arc::clone(&self.views.borrow_and_update());
         let Some(member) = self.servers.member() else { return Standing::Unknown };
         self.lag.check(&view, &member, self.session, self.since)
+    }
+
+    /// Returns whether a byte came from the member within this time.
+    pub(super) fn has_sent_within(&self, time: Duration) -> bool {
+        self.servers.last_heard().is_some_and(|ago| ago < time)
     }
 
     /// Leaves the member for another one. Returns `false` when the connect string names no other

@@ -108,14 +108,16 @@ impl Diagnosis {
     /// Looks at the table and at the servers' answers. Nearly linear in the number of contenders.
     ///
     /// Call this about once a second and after each new view. More frequent calls cost time and
-    /// find nothing more. A table that is not live has no findings: all current ones are cleared.
+    /// find nothing more. A table that is not in step has no findings: all current ones are cleared.
+    /// While the ensemble is silent, the look is as of its last message.
     pub fn examine(&mut self, table: &LockTable, now: Timestamp) -> FindingChanges {
         self.findings.clear();
-        if !table.is_live() {
+        if !table.is_in_step() {
             (self.checks, self.last_look) = (Checks::default(), None);
             let gone = self.ledger.forget_all();
             return self.replace(Look::default(), gone);
         }
+        let now = if table.is_live() { now } else { table.last_true().unwrap_or(now) };
         let is_missed = misses_an_answer(table.view(), now);
         self.ledger.begin();
         // What only the servers show stays in the checks' memories, too.

@@ -43,7 +43,7 @@ impl EventCounters {
     /// Counts the events of one change. `table` is the table after the change.
     pub fn count_all(&mut self, happenings: &[Happening], table: &LockTable) {
         self.changes += 1;
-        let is_live = table.is_live();
+        let is_live = table.is_in_step();
         // The times of events that a complete reading finds are unknown.
         let is_timed = self.was_live && is_live;
         for happening in happenings {

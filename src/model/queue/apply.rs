@@ -88,7 +88,10 @@ impl LockTable {
 
     fn connection_changed(&mut self, state: ConnectionState, now: Timestamp, out: &mut Vec<Happening>) {
         let is_connection = |state: &ConnectionState| {
-            matches!(state, ConnectionState::Connected { .. } | ConnectionState::Overloaded { .. })
+            matches!(
+                state,
+                ConnectionState::Connected { .. } | ConnectionState::Overloaded { .. } | ConnectionState::Silent { .. }
+            )
         };
         let (was_connected, is_connected) = (is_connection(&self.connection), is_connection(&state));
         let is_overload = |state: &ConnectionState| matches!(state, ConnectionState::Overloaded { .. });

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use lockscope_base::znode::{SessionId, Timestamp};
 
+/// What a [silent](ConnectionState::Silent) ensemble means.
+pub const NO_ANSWER: &str = "the ensemble does not answer: it has stopped, has lost its majority, or cannot be reached";
+
 /// The state of the connection to the ensemble. It tells whether the table is accurate now.
 ///
 /// New variants go to the end: a recording stores a variant by its position.
@@ -54,5 +57,14 @@ pub enum ConnectionState {
         member: String,
         /// What is wrong and what happens next, as a sentence.
         reason: String,
+    },
+    /// There is a connection, but nothing has come from the ensemble for a while: no event, and no
+    /// answer to what it was asked. It may have stopped, lost its majority, or be out of reach.
+    ///
+    /// No event is missed as long as the connection lasts, so the next
+    /// [`Connected`](Self::Connected) makes the table accurate again without a reading.
+    Silent {
+        /// When something came for the last time.
+        since: Timestamp,
     },
 }

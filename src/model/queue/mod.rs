@@ -82,7 +82,7 @@ mod upheaval;
 
 pub use change::Change;
 pub use client_identity::{ClientIdentity, host_of};
-pub use connection::ConnectionState;
+pub use connection::{ConnectionState, NO_ANSWER};
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
 pub use deleter::Deleter;
 pub use election::{

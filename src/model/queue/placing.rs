@@ -35,7 +35,7 @@ impl LockTable {
         now: Timestamp,
         out: &mut Vec<Happening>,
     ) {
-        let live = self.is_live();
+        let live = self.is_in_step();
         let known = self.take_returned(path, &node);
         let returned = known.is_some();
         let missed = matches!(self.phase, SyncPhase::Syncing { again: true });
@@ -140,7 +140,7 @@ impl LockTable {
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
             parent.children.remove(path.name());
         }
-        let (slot, live) = (slot as usize, self.is_live());
+        let (slot, live) = (slot as usize, self.is_in_step());
         let Some(contender) = self.locks.get(&id).and_then(|lock| lock.contender(slot)) else { return };
         let session = contender.session();
         let at_end = deleter.map_or_else(|| self.session_at_end(contender, now), Deleter::session_at_end);

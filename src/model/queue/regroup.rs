@@ -113,7 +113,7 @@ impl LockTable {
     /// Updates and reports the holders after several contenders moved. During a complete reading
     /// this waits for its end.
     fn settle_after_move(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
-        let is_live = self.is_live();
+        let is_live = self.is_in_step();
         let Some(lock) = self.locks.get_mut(&id).filter(|_| is_live) else { return };
         let mut acquired = Vec::new();
         counting(&mut self.contenders, lock, |lock| {

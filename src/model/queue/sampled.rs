@@ -27,7 +27,7 @@ impl LockTable {
     }
 
     pub(super) fn sampled_parent(&mut self, path: ZnodePath, stat: &ZnodeStat, now: Timestamp) {
-        if self.is_live() {
+        if self.is_in_step() {
             return;
         }
         self.touched.extend(self.ids_queueing_at(&path));

@@ -168,7 +168,7 @@ impl LockTable {
         let Some(place) = self.classifier.classify(path).filter(of_semaphore) else { return };
         let input = match place.role {
             Role::Lease => Input::LeaseGone { node: path.name() },
-            Role::Queue if self.is_live() => Input::UnreadQueueNodeGone,
+            Role::Queue if self.is_in_step() => Input::UnreadQueueNodeGone,
             Role::Queue | Role::SingleNode => return,
         };
         self.hand_over(key_of(&place), input, now, out);
@@ -195,7 +195,7 @@ impl LockTable {
         now: Timestamp,
         out: &mut Vec<Happening>,
     ) {
-        let (live, reporting) = (self.is_live(), self.is_reporting());
+        let (live, reporting) = (self.is_in_step(), self.is_reporting());
         let lists = !matches!(self.connection, ConnectionState::Connected { recursive: true, .. });
         let Some(lock) = self.locks.get_mut(&id) else { return };
         if lock.kind() == LockKind::Semaphore {

@@ -206,10 +206,21 @@ impl LockTable {
         self.session
     }
 
-    /// Returns whether the table is in step with the ensemble: connected, and completely read
-    /// since.
+    /// Returns whether the table shows the ensemble as it is now: connected, completely read since,
+    /// and the ensemble answers.
     pub fn is_live(&self) -> bool {
+        self.is_in_step() && !self.is_silent()
+    }
+
+    /// Returns whether the table was completely read, and no event since can have been missed. An
+    /// ensemble that [is silent](ConnectionState::Silent) may have gone on meanwhile; its events
+    /// then come later.
+    pub fn is_in_step(&self) -> bool {
         self.phase == SyncPhase::Live
+    }
+
+    fn is_silent(&self) -> bool {
+        matches!(self.connection, ConnectionState::Silent { .. })
     }
 
     /// Returns whether a complete reading is running.

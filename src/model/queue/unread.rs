@@ -37,7 +37,7 @@ impl Contender {
 impl LockTable {
     /// Adds a contender that was created and is not read yet.
     pub(super) fn contender_created(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some(place) = self.classifier.classify(path).filter(|_| self.is_live()) else { return };
+        let Some(place) = self.classifier.classify(path).filter(|_| self.is_in_step()) else { return };
         if place.role == Role::Lease || self.node(path).is_some() {
             return;
         }
@@ -66,7 +66,7 @@ impl LockTable {
         out: &mut Vec<Happening>,
     ) -> Vec<(LockId, usize)> {
         let mut placed = Vec::new();
-        if !self.is_live() {
+        if !self.is_in_step() {
             return placed;
         }
         let children = self.unread_in_semaphores.range(parent.child("")..);
@@ -108,7 +108,7 @@ impl LockTable {
         now: Timestamp,
         out: &mut Vec<Happening>,
     ) {
-        let (live, epoch, created_at) = (self.is_live(), self.epoch, node.stat.ctime);
+        let (live, epoch, created_at) = (self.is_in_step(), self.epoch, node.stat.ctime);
         let Some((id, slot)) = self.node(path) else { return };
         let slot = slot as usize;
         let Some(lock) = self.locks.get_mut(&id) else { return };

@@ -1,6 +1,6 @@
 //! The state of the connection to an ensemble, in a word and a reason.
 
-use crate::queue::{ConnectionState, LockTable};
+use crate::queue::{ConnectionState, LockTable, NO_ANSWER};
 
 /// The kind of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,6 +13,8 @@ pub enum StateKind {
     Connecting,
     /// Events come faster than they can be read.
     Overloaded,
+    /// The ensemble does not answer.
+    Silent,
     /// The connected member is behind the others.
     Lagging,
     /// The connection was lost.
@@ -31,6 +33,7 @@ impl StateKind {
             Self::Reading => "reading",
             Self::Connecting => "connecting",
             Self::Overloaded => "overloaded",
+            Self::Silent => "no answer",
             Self::Lagging => "lags",
             Self::CutOff => "cut off",
             Self::NoConnection => "no connection",
@@ -66,6 +69,7 @@ impl EnsembleState {
             ConnectionState::Connecting { reason, .. } => (StateKind::NoConnection, reason.clone()),
             ConnectionState::Overloaded { reason } => (StateKind::Overloaded, Some(reason.clone())),
             ConnectionState::Lost { reason } => (StateKind::CutOff, Some(reason.clone())),
+            ConnectionState::Silent { .. } => (StateKind::Silent, Some(NO_ANSWER.to_owned())),
             ConnectionState::Refused { reason } => (StateKind::Refused, Some(reason.clone())),
             ConnectionState::Lagging { reason, .. } => (StateKind::Lagging, Some(reason.clone())),
         };

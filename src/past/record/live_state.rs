@@ -11,12 +11,15 @@ use lockscope_model::queue::{Change, Happening, LedBefore, LockId, LockTable};
 /// The locks and their findings, live or replayed.
 ///
 /// While the connection is cut, no look is made and the findings stay. The first look after a cut
-/// starts over, because it is unknown how long an unseen problem has lasted.
+/// starts over, because it is unknown how long an unseen problem has lasted. While the ensemble is
+/// silent, the findings stay as they were when it was last heard, and go on afterwards.
 #[derive(Clone, Debug)]
 pub struct LiveState {
     known: RecordedState,
     /// Whether a look was due during a cut.
     was_cut_off: bool,
+    /// Whether the findings are as of the last answer of a silent ensemble.
+    is_silent: bool,
 }
 
 /// The result of one look for findings.
@@ -38,7 +41,7 @@ impl LiveState {
 
     /// Creates a state from a moment of a recording.
     pub fn of(known: RecordedState) -> Self {
-        Self { known, was_cut_off: false }
+        Self { known, was_cut_off: false, is_silent: false }
     }
 
     /// Returns the locks.
@@ -90,8 +93,12 @@ impl LiveState {
     /// number of contenders.
     pub fn diagnose(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) -> Option<Looked> {
         let RecordedState { table, diagnosis } = &mut self.known;
-        if !table.is_live() {
+        if !table.is_in_step() {
             self.was_cut_off = true;
+            return None;
+        }
+        // One look brings the findings to the time at which the ensemble was last heard.
+        if std::mem::replace(&mut self.is_silent, !table.is_live()) && !table.is_live() {
             return None;
         }
         let mut forgotten = Vec::new();
@@ -112,10 +119,13 @@ impl LiveState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
     use crate::fixture::TableFixture;
     use crate::record::Recorder;
     use crate::record::tests::fixture::{ALL, CONNECT};
-    use crate::testing::{lost, reading};
+    use crate::testing::{connected, lost, reading};
+    use lockscope_model::queue::ConnectionState;
 
     fn codes(found: &[Arc<Finding>]) -> Vec<&'static str> {
         found.iter().map(|finding| finding.code.id()).collect()
@@ -146,6 +156,34 @@ mod tests {
         }
         look(&mut live, recorder);
         said
+    }
+
+    #[test]
+    fn findings_are_as_of_the_last_answer_of_a_silent_ensemble_and_go_on_afterwards() {
+        let mut fixture = TableFixture::new();
+        fixture.create("/a/_c_c3d2e1f0-0000-4000-8000-000000000001-lock-", 1);
+        fixture.create("/a/_c_c3d2e1f0-0000-4000-8000-000000000002-lock-", 2);
+        let begin = fixture.now;
+        let mut live = LiveState::new(fixture.table, Thresholds::default());
+        let later = |seconds| begin.plus(Duration::from_secs(seconds));
+        let look = |live: &mut LiveState, seconds| {
+            live.diagnose(later(seconds), None).map(|looked| codes(&looked.changes.raised))
+        };
+        let text = |live: &LiveState| live.diagnosis().findings().next().map(|finding| finding.summary.clone());
+        look(&mut live, 99);
+        assert_eq!(look(&mut live, 100), Some(vec!["stuck"]));
+        let said = text(&live);
+        assert_eq!(look(&mut live, 103), Some(vec![]));
+        assert_ne!(text(&live), said, "the text counts");
+        for change in
+            [Change::Heard { at: later(100) }, Change::Connection(ConnectionState::Silent { since: later(100) })]
+        {
+            live.apply(change, later(103), None);
+        }
+        assert_eq!((look(&mut live, 104), look(&mut live, 130)), (Some(vec![]), None));
+        assert_eq!(text(&live), said, "as of the last answer");
+        live.apply(connected(), later(131), None);
+        assert_eq!(look(&mut live, 132), Some(vec![]), "nothing is raised anew");
     }
 
     #[test]

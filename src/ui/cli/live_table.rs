@@ -21,7 +21,7 @@ use lockscope_live::deadline;
 use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 use lockscope_model::diagnose::{Diagnosis, Severity, rest_between_checks};
-use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable};
+use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable, NO_ANSWER};
 use lockscope_model::report::Initial;
 use lockscope_model::server_view::ServerView;
 use lockscope_past::record::{LiveState, without_data};
@@ -254,7 +254,10 @@ impl LiveTable {
             let is_answer = !matches!(
                 change,
                 Change::Connection(
-                    ConnectionState::Connecting { .. } | ConnectionState::Lost { .. } | ConnectionState::Lagging { .. }
+                    ConnectionState::Connecting { .. }
+                        | ConnectionState::Lost { .. }
+                        | ConnectionState::Lagging { .. }
+                        | ConnectionState::Silent { .. }
                 )
             );
             if is_answer {
@@ -297,6 +300,7 @@ impl LiveTable {
         match link {
             ConnectionState::Connecting { reason: Some(reason), .. } => self.trouble = Some(reason.clone()),
             ConnectionState::Connected { recursive: false, .. } => self.say_one_shot(),
+            ConnectionState::Silent { .. } => self.trouble = Some(NO_ANSWER.to_owned()),
             ConnectionState::Connecting { reason: None, .. } | ConnectionState::Connected { .. } => {}
             ConnectionState::Overloaded { reason } => return Some(reason.clone()),
             ConnectionState::Lost { reason } | ConnectionState::Lagging { reason, .. } => {

@@ -13,6 +13,7 @@ pub mod op {
     pub const EXISTS: i32 = 3;
     pub const GET_DATA: i32 = 4;
     pub const LIST: i32 = 8;
+    pub const SYNC: i32 = 9;
     pub const PING: i32 = 11;
     pub const LIST_WITH_STAT: i32 = 12;
     pub const MULTI: i32 = 14;

@@ -299,7 +299,7 @@ async fn a_server_without_recursive_watches_is_followed_without_a_cut() {
 
     // After a connection that lasted, the next one follows at once. On it, the library removes the
     // watches of the last connection; old servers do not know that request either.
-    let heartbeats = || relay.requests().get(&op::PING).copied().unwrap_or_default();
+    let heartbeats = || relay.requests().get(&op::SYNC).copied().unwrap_or_default();
     let before = heartbeats();
     eventually("two heartbeats", async || if heartbeats() >= before + 2 { Ok(()) } else { Err(heartbeats()) }).await;
     relay.cut().await;

@@ -1,6 +1,7 @@
-//! An observer of an idle ensemble sends no requests.
+//! An observer of an idle ensemble asks it for a sign of life, and for nothing else.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use zookeeper_client::CreateMode;
 
@@ -13,10 +14,14 @@ use crate::harness::zk;
 /// How many heartbeats the test awaits, so that periodic requests would have been sent too.
 const HEARTBEATS: u64 = 4;
 
+/// The least time between two heartbeats.
+const ASK_AFTER: Duration = Duration::from_millis(1500);
+
 /// Returns the number of heartbeats, and of other requests by operation.
 fn sent(relay: &Relay) -> (u64, HashMap<i32, u64>) {
     let mut requests = relay.requests();
-    (requests.remove(&op::PING).unwrap_or_default(), requests)
+    requests.remove(&op::PING);
+    (requests.remove(&op::SYNC).unwrap_or_default(), requests)
 }
 
 /// Observes locks through the relay for a while, and checks that only heartbeats are sent.
@@ -27,13 +32,17 @@ async fn sends_heartbeats_alone(server: &Server, relay: &Relay) {
     fixture.until_contenders(60).await;
 
     let (heartbeats, before) = sent(relay);
+    let began = Instant::now();
     let connections = relay.accepted();
     eventually("some heartbeats", async || match sent(relay).0 - heartbeats {
         HEARTBEATS.. => Ok(()),
         few => Err(few),
     })
     .await;
-    assert_eq!(sent(relay).1, before, "requests by operation");
+    let asked = sent(relay);
+    assert_eq!(asked.1, before, "requests by operation");
+    let most = began.elapsed().as_millis() / ASK_AFTER.as_millis() + 2;
+    assert!(u128::from(asked.0 - heartbeats) <= most, "{} heartbeats, at most {most}", asked.0 - heartbeats);
     assert!(fixture.table.is_live() && relay.accepted() == connections, "{:?}", fixture.links);
     fixture.observer.stop().await;
 }

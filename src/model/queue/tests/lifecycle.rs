@@ -47,6 +47,24 @@ fn missed_events_are_reported_after_a_reconnect_without_invented_times_or_costs(
 }
 
 #[test]
+fn a_silent_ensemble_is_not_live_and_is_again_without_a_reading_unless_the_connection_is_lost() {
+    let mut fixture = TableFixture::new();
+    fixture.create("/a/lock-", 1);
+    let made = fixture.now;
+    let silent = || Change::Connection(ConnectionState::Silent { since: made });
+    assert_eq!(events(&fixture.apply(silent())), []);
+    assert!(!fixture.table.is_live() && fixture.table.is_in_step());
+    assert_eq!(fixture.table.last_true(), Some(made));
+    assert_eq!(events(&fixture.apply(connected())), []);
+    assert!(fixture.table.is_live());
+
+    fixture.apply(silent());
+    assert_eq!(events(&fixture.apply(lost())), [LockEvent::Disconnected]);
+    fixture.apply(connected());
+    assert!(!fixture.table.is_live(), "events may have been missed");
+}
+
+#[test]
 fn a_disconnected_table_is_not_live_and_says_until_when_it_was() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/lock-", 1);

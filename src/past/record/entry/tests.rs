@@ -58,6 +58,7 @@ fn change() -> impl Strategy<Value = Change> {
             member: "zk2:2181".to_owned(),
             reason: "zk2:2181 has lost its leader".to_owned(),
         })),
+        1 => any::<i64>().prop_map(|at| Change::Connection(ConnectionState::Silent { since: Timestamp(at) })),
         1 => Just(Change::Synced),
     ]
 }

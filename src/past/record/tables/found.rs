@@ -57,7 +57,7 @@ impl StandingFindingRows {
             let Some(record) = self.standing.remove(&key(finding)) else { continue };
             let mut record = Arc::unwrap_or_clone(record);
             // A finding of unseen locks is not known to be cleared.
-            let seen = table.is_live().then_some(at);
+            let seen = table.is_in_step().then_some(at);
             record.cleared_at = seen.or(table.last_true()).or(Some(at));
             record.ending = if seen.is_some() { "cleared" } else { "unknown" };
             self.changed.push(record.into());

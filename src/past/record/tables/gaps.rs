@@ -1,7 +1,7 @@
 //! Gaps as rows: the times in which nothing was seen, with the reasons.
 
 use lockscope_base::znode::Timestamp;
-use lockscope_model::queue::{ConnectionState, LockTable};
+use lockscope_model::queue::{ConnectionState, LockTable, NO_ANSWER};
 
 /// The reason of a gap between two runs.
 const NOT_RUNNING: &str = "the recorder was not running";
@@ -99,6 +99,7 @@ impl Gaps {
             | ConnectionState::Refused { reason }
             | ConnectionState::Lagging { reason, .. }
             | ConnectionState::Connecting { reason: Some(reason), .. } => reason.clone(),
+            ConnectionState::Silent { .. } => NO_ANSWER.to_owned(),
             ConnectionState::Connecting { reason: None, .. } => "there is no connection".to_owned(),
             ConnectionState::Connected { .. } => "everything is read again".to_owned(),
         };

@@ -119,7 +119,7 @@ impl TableRecorder {
         let standing = excerpt.take_standing(table, no_data);
         let next_id = standing.iter().map(|record| record.id).max().unwrap_or(0).saturating_add(1);
         tables.contenders = Some(StandingContenders::new(no_data, Unfinished::of(standing), next_id));
-        let unseen = excerpt.unseen.take().filter(|_| !table.is_live());
+        let unseen = excerpt.unseen.take().filter(|_| !table.is_in_step());
         tables.last_true = unseen.as_ref().map(|gap| gap.began_at);
         tables.gaps.will_be_given(unseen);
         tables.happened(&[], table, at);
@@ -150,7 +150,8 @@ impl TableRecorder {
     /// after each change, even without events. Takes as long as the change did, except for the
     /// change that makes the table live: that one is linear in the number of contenders.
     pub fn happened(&mut self, happenings: &[Happening], table: &LockTable, at: Timestamp) {
-        let is_live = table.is_live();
+        // What happens while the ensemble is silent is recorded later: nothing is missed.
+        let is_live = table.is_in_step();
         if !is_live {
             self.gaps.begins(self.last_true, table, at);
         }

@@ -3,7 +3,7 @@
 
 use super::{Columns, Line, Sign, Tone, Writer};
 use lockscope_base::znode::Timestamp;
-use lockscope_model::queue::{ConnectionState, LockTable};
+use lockscope_model::queue::{ConnectionState, LockTable, NO_ANSWER};
 use lockscope_model::text::human::{countdown, plural, time_of_day};
 use lockscope_model::text::{Charset, width};
 
@@ -77,6 +77,7 @@ impl Connection<'_> {
             ConnectionState::Refused { reason } => bad(reason, None),
             _ if self.attempt == Attempt::Ended => bad("The connection was closed: start lockscope again.", None),
             ConnectionState::Overloaded { reason } | ConnectionState::Lagging { reason, .. } => bad(reason, None),
+            ConnectionState::Silent { .. } => bad(NO_ANSWER, None),
             ConnectionState::Lost { reason } => bad(reason, Some("reconnecting".to_owned())),
             ConnectionState::Connecting { attempt, reason: Some(reason), next_try } => {
                 let wait = next_try.filter(|at| *at > self.clock).map(|at| at.since(self.clock));

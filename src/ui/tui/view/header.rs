@@ -10,7 +10,7 @@ use crate::tui::app::{Recording, Replay, ReplayedFile};
 use crate::tui::page::Sign;
 use crate::tui::theme::Theme;
 use crate::tui::widget::write::write_line;
-use lockscope_base::znode::escaped;
+use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_model::queue::ConnectionState;
 use lockscope_model::report::Ensemble;
 use lockscope_model::text::human::{count, date_and_time, plural, time_of_day};
@@ -183,6 +183,7 @@ fn state(view: View<'_>, form: Form) -> (String, Style) {
         _ if app.is_live() => live(view, form.roomy),
         ConnectionState::Refused { .. } => (format!("{} refused", signs.bad), theme.bad),
         ConnectionState::Lagging { member, .. } => (lagging(view, member, form.lagging), theme.bad),
+        ConnectionState::Silent { since } => (no_answer(view, *since, form.roomy), theme.bad),
         ConnectionState::Overloaded { .. } => (format!("{} too many events", signs.bad), theme.bad),
         ConnectionState::Connected { .. } if app.is_observing() => (format!("{} reading", signs.busy), theme.wait),
         ConnectionState::Connecting { reason: None, .. } if app.is_observing() => {
@@ -190,6 +191,17 @@ fn state(view: View<'_>, form: Form) -> (String, Style) {
         }
         ConnectionState::Connecting { .. } => (format!("{} no connection", signs.bad), theme.bad),
         _ => (format!("{} cut off", signs.bad), theme.bad),
+    }
+}
+
+/// Says that the ensemble does not answer, and since when where there is room. Without the time the
+/// banner below has it.
+fn no_answer(view: View<'_>, since: Timestamp, roomy: bool) -> String {
+    let bad = view.theme.signs.bad;
+    if roomy {
+        format!("{bad} no answer since {}", time_of_day(since, view.app.settings().utc))
+    } else {
+        format!("{bad} no answer")
     }
 }
 
@@ -238,6 +250,9 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
     let (state, style) = match view.app.is_live() {
         true => (String::new(), theme.text),
         false if view.app.knows_nothing() => (format!("  {} nothing read yet", theme.signs.busy), theme.wait),
+        false if matches!(view.app.link(), ConnectionState::Silent { .. }) => {
+            (format!("  {} no answer", theme.signs.bad), theme.bad)
+        }
         false if area.width < WITH_SESSION => (format!("  {} cut off", theme.signs.bad), theme.bad),
         false if replay.is_of_live() => (format!("  {} this console was cut off", theme.signs.bad), theme.bad),
         false => (format!("  {} the recorder was cut off", theme.signs.bad), theme.bad),

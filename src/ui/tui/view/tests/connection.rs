@@ -42,6 +42,12 @@ fn connection_trouble_matches_its_snapshots() {
         app.update(link(ConnectionState::Lagging { member, reason }), second(4));
         app
     });
+    show("silent", |size| {
+        let mut app = after(live(size), "\n");
+        app.update(link(ConnectionState::Silent { since: second(2) }), second(5));
+        app.update(Event::Tick, second(9));
+        app
+    });
     show("too-many-events", overloaded);
     show_once("too-many-events-queue", |size| after(overloaded(size), ":lock /locks/billing\n"));
     show_once("refused", |size| {
