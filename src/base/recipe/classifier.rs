@@ -68,6 +68,11 @@ pub struct Classifier {
 }
 
 impl Classifier {
+    /// Returns whether the same nodes are named as locks.
+    pub fn names_as(&self, other: &Self) -> bool {
+        self.named == other.named
+    }
+
     /// Creates a classifier without hints. The given nodes are single-node locks, whatever their
     /// names.
     pub fn new(named: impl IntoIterator<Item = ZnodePath>) -> Self {

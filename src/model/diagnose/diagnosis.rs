@@ -98,6 +98,12 @@ impl Diagnosis {
         &self.thresholds
     }
 
+    /// Returns the diagnosis with other thresholds. Call this before it starts over.
+    #[must_use]
+    pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
+        Self { thresholds, ..self }
+    }
+
     /// Returns the diagnosis with a threshold that recordings store apart.
     #[must_use]
     pub fn with_flapping(mut self, flapping: Flapping) -> Self {

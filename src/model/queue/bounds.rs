@@ -11,6 +11,7 @@
 //! | the parent's `cversion` equals its number of children | no child was ever deleted: today's holder has held since its creation. Exception: a lease that is older than the queue's parent, since that parent may have been recreated |
 //! | a lease with another lease behind it | only the last lease can belong to a contender that still queues: the first lease has been held since the other was created |
 //! | a single node | its creator holds the lock |
+//! | a contender waited at an earlier reading, or until the connection was cut | it did not hold then |
 //!
 //! `pzxid` covers the whole parent, not one queue: children of the parent's other queues and
 //! children that are no contenders count too. A deletion among them makes the bound looser, never
@@ -28,8 +29,10 @@
 //! comes from our own server, which reports when it accepted our connection. Without either, the
 //! clocks are assumed to agree, and a bound is wrong by as much as they differ.
 
+use std::time::Duration;
+
 use super::clock::Clock;
-use super::hold::{Hold, HoldBounds, LastHandover, TransactionTimes};
+use super::hold::{HoldBounds, LastHandover, TransactionTimes};
 use super::parent::Listing;
 use super::{Contender, LockId, LockQueue, LockTable};
 use lockscope_base::recipe::{LockKind, Recipe};
@@ -66,7 +69,8 @@ impl LockTable {
         }
         let proven = proven.map(|since| self.clock.server_at_least(now).since(since)).unwrap_or_default();
         let at_least = proven.max(watched);
-        let at_most = self.clock.server_at_most(now).since(created).max(at_least);
+        let since_not = contender.hold.not_at().map_or(Duration::MAX, |not_at| now.since(not_at));
+        let at_most = self.clock.server_at_most(now).since(created).min(since_not).max(at_least);
         Some(HoldBounds { at_least, at_most })
     }
 
@@ -237,10 +241,8 @@ impl LockQueue {
                 _ => undisturbed.holders,
             };
             let since = since.map(|since| since.max(holder.created_at));
-            if let Hold::Found(found) = &mut holder.hold
-                && !holder.returned
-            {
-                found.proven = found.proven.into_iter().chain(since).min();
+            if !holder.returned {
+                holder.hold.prove(since);
             }
         }
     }

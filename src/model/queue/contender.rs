@@ -204,14 +204,11 @@ impl Contender {
 
     /// Returns what is known about a hold that began before the contender was first seen.
     pub(super) fn found_holding(&self) -> Option<FoundHolding> {
-        match self.hold {
-            Hold::Found(found) => Some(found),
-            _ => None,
-        }
+        self.hold.found()
     }
 
     pub(super) fn holds(&self) -> bool {
-        self.hold != Hold::No && !self.displaced
+        self.hold.is_held() && !self.displaced
     }
 
     /// Returns since when the contender holds.

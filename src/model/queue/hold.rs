@@ -1,5 +1,6 @@
 //! What a table keeps to bound a hold whose beginning was not seen.
 
+use std::num::NonZeroI32;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ impl HoldBounds {
 }
 
 /// Whether a contender holds, and what is known about the beginning.
+///
+/// New variants go to the end: a recording stores a variant by its position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Hold {
     /// The contender does not hold.
@@ -43,6 +46,70 @@ pub(super) enum Hold {
     Found(FoundHolding),
     /// The contender holds, and nothing else is known.
     Unknown,
+    /// The contender does not hold, as a reading found at this time by this machine's clock, or as
+    /// was known until then.
+    NotAt(Timestamp),
+    /// The contender already held when it was found, and did not hold at an earlier reading.
+    FoundAfter {
+        /// As in [`FoundHolding`].
+        at: Timestamp,
+        /// By how much the time proven, as in [`FoundHolding`], is before `at`, in milliseconds.
+        proven_before: Option<NonZeroI32>,
+        /// How long before `at` it did not hold, in milliseconds, or longer.
+        not_held_before: u32,
+    },
+}
+
+impl Hold {
+    /// Returns whether the contender holds.
+    pub fn is_held(self) -> bool {
+        !matches!(self, Self::No | Self::NotAt(_))
+    }
+
+    /// Returns what is known of a hold that was found, whose contender was known as `before`.
+    pub fn following(self, before: Self) -> Self {
+        match (self, before) {
+            (Self::Found(found), Self::NotAt(not_at)) => {
+                // A longer time, of more than forty-nine days, is not told.
+                u32::try_from(found.at.since(not_at).as_millis()).map_or(self, |before| found.after(before))
+            }
+            _ => self,
+        }
+    }
+
+    /// Returns what is known about a hold that began before the contender was found.
+    pub fn found(self) -> Option<FoundHolding> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::FoundAfter { at, proven_before, .. } => {
+                let proven = proven_before.map(|before| Timestamp(at.0.saturating_sub(before.get().into())));
+                Some(FoundHolding { at, proven })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the last time, by this machine's clock, at which the contender is known not to have
+    /// held yet.
+    pub fn not_at(self) -> Option<Timestamp> {
+        match self {
+            Self::NotAt(not_at) => Some(not_at),
+            Self::FoundAfter { at, not_held_before, .. } => {
+                Some(Timestamp(at.0.saturating_sub(not_held_before.into())))
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes that the hold is proven since a time, by the servers' clock.
+    pub fn prove(&mut self, since: Option<Timestamp>) {
+        let Some(FoundHolding { at, proven }) = self.found() else { return };
+        let found = FoundHolding { at, proven: proven.into_iter().chain(since).min() };
+        *self = match *self {
+            Self::FoundAfter { not_held_before, .. } => found.after(not_held_before),
+            _ => Self::Found(found),
+        };
+    }
 }
 
 /// What is known about a contender that already held when it was found.
@@ -53,6 +120,16 @@ pub(super) struct FoundHolding {
     /// The earliest time, by the servers' clock, at which the contender provably held. `None` when
     /// the hold before `at` cannot be proven.
     pub proven: Option<Timestamp>,
+}
+
+impl FoundHolding {
+    /// Returns the hold of a contender that did not hold this many milliseconds before.
+    fn after(self, not_held_before: u32) -> Hold {
+        let before = self.proven.and_then(|proven| i32::try_from(self.at.0.checked_sub(proven.0)?).ok());
+        // Zero has no room of its own: a millisecond later is proven, too.
+        let proven_before = before.and_then(|before| NonZeroI32::new(if before == 0 { -1 } else { before }));
+        Hold::FoundAfter { at: self.at, proven_before, not_held_before }
+    }
 }
 
 /// The last hand-over of a lock, as far as it is known.

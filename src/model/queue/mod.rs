@@ -66,6 +66,7 @@ mod placing;
 mod rare;
 mod rate;
 mod regroup;
+mod resume;
 mod returned;
 mod sampled;
 mod samples;

@@ -158,7 +158,7 @@ impl LockTable {
         self.touched.insert(id);
         lock.cost(cost, now);
         self.totals.cost(cost, now);
-        let held = contender.hold != Hold::No;
+        let held = contender.hold.is_held();
         if live && held {
             lock.handed_over(now);
         }

@@ -8,7 +8,7 @@ use super::hold::{FoundHolding, Hold};
 use super::parent::Parent;
 use super::placing::counting;
 use super::table::SyncPhase;
-use super::{Happening, LockEvent, LockId, LockTable};
+use super::{Contender, Happening, LockEvent, LockId, LockTable};
 use lockscope_base::recipe::{LockKind, Role};
 use lockscope_base::znode::{Sequence, Timestamp, ZnodePath};
 
@@ -16,6 +16,12 @@ impl LockTable {
     pub(super) fn begin_sync(&mut self) {
         let again = !matches!(self.phase, SyncPhase::Never | SyncPhase::Syncing { again: false });
         self.phase = SyncPhase::Syncing { again };
+        if let Some(last_true) = self.last_true {
+            // An interrupted reading may have added contenders that were there before.
+            let is_known =
+                |contender: &Contender| contender.enqueued_at().is_some() || contender.hold.not_at().is_some();
+            self.locks.values_mut().for_each(|lock| lock.wait_at(last_true, is_known));
+        }
         self.epoch = self.epoch.wrapping_add(1);
         self.unreadable.clear();
         self.refused = false;
@@ -39,6 +45,7 @@ impl LockTable {
                     acquired.extend((again && !contender.returned).then(|| contender.clone()));
                 });
             });
+            lock.wait_at(now, |_| true);
             lock.release_spare_memory();
             if lock.holding() != holding {
                 self.touched.insert(id);

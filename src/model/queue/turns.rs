@@ -6,6 +6,7 @@ use super::hold::Hold;
 use super::order::RankedKeys;
 use super::{Contender, LockQueue};
 use lockscope_base::recipe::{RequestMode, Role};
+use lockscope_base::znode::Timestamp;
 
 /// A lock reserves room for at most its number of contenders divided by this.
 const SPARE_FRACTION: usize = 8;
@@ -107,6 +108,18 @@ impl LockQueue {
         self.mark(0..self.len(), self.count_holders(), hold, acquired);
     }
 
+    /// Notes that those who wait did not hold at this time. A reading may add contenders that were
+    /// not seen before: it is known of those for which `is_known` holds.
+    pub(super) fn wait_at(&mut self, at: Timestamp, is_known: impl Fn(&Contender) -> bool) {
+        for position in self.holding()..self.len() {
+            let Some(key) = self.order.get(position) else { continue };
+            let contender = &mut self.contenders[key.slot as usize];
+            if !contender.hold.is_held() && is_known(contender) {
+                contender.hold = Hold::NotAt(at);
+            }
+        }
+    }
+
     fn mark(
         &mut self,
         positions: impl Iterator<Item = usize>,
@@ -122,7 +135,7 @@ impl LockQueue {
                 // The contender held all along, and its acquisition was reported.
                 (true, false) if contender.displaced => contender.displaced = false,
                 (true, false) => {
-                    contender.hold = hold;
+                    contender.hold = hold.following(contender.hold);
                     acquired(contender);
                 }
                 (false, true) if any_returned && !contender.returned => contender.displaced = true,

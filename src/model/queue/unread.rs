@@ -118,9 +118,7 @@ impl LockTable {
                 // The node may be a later one with the same name, since changes during a cut were
                 // not seen.
                 contender.set_enqueued_at(None);
-                if contender.hold != Hold::No {
-                    contender.hold = Hold::Unknown;
-                }
+                contender.hold = if contender.hold.is_held() { Hold::Unknown } else { Hold::No };
             }
             contender.read(node, epoch);
         });

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{BatchRecorder, Entry, Played, RecordedState};
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges, Thresholds};
 use lockscope_model::queue::{Change, Happening, LedBefore, LockId, LockTable};
 
@@ -42,6 +42,19 @@ impl LiveState {
     /// Creates a state from a moment of a recording.
     pub fn of(known: RecordedState) -> Self {
         Self { known, was_cut_off: false, is_silent: false }
+    }
+
+    /// Goes on with the end of a recording in place of this state, which is empty: see
+    /// [`LockTable::resuming`]. The first look starts over, as after a cut.
+    #[must_use]
+    pub fn resuming(self, recorded: RecordedState, roots: &[ZnodePath]) -> Self {
+        let (fresh, thresholds) = (self.known.table, *self.known.diagnosis.thresholds());
+        let table = fresh.resuming(recorded.table, roots);
+        if !table.is_reporting() {
+            return Self::new(table, thresholds);
+        }
+        let known = RecordedState { table, diagnosis: recorded.diagnosis.with_thresholds(thresholds) };
+        Self { known, was_cut_off: true, is_silent: false }
     }
 
     /// Returns the locks.

@@ -17,15 +17,16 @@ use tokio::time::{Instant, timeout_at};
 use super::duration;
 use super::exit_answer::ExitAnswer;
 use super::live_table::LiveTable;
-use super::options::{Format, ReadOptions};
-use super::output::{print, reader_left, write_json_of};
-use super::past::{self, Moment, MomentOptions};
+use super::options::{Format, ReadOptions, WhichLocks};
+use super::output::{note, print, reader_left, write_json_of};
+use super::past::{self, CheckedPast, Moment};
 use super::resolved::ResolvedOptions;
 use super::several::{self, Chosen, Failures, InContext};
 use super::stores::{NamedStore, Stores, Unread};
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
 use lockscope_base::time::now;
 use lockscope_base::znode::Timestamp;
+use lockscope_live::zk::EnsembleAddress;
 use lockscope_model::diagnose::{Diagnosis, Severity};
 use lockscope_model::queue::LockTable;
 use lockscope_model::report::{Check, Ensemble, ServiceStatus, StatusLine, lines};
@@ -37,6 +38,9 @@ const VIEWS: u32 = 3;
 
 /// How much longer than a state must last to be a finding a check looks on, at most.
 const MORE_TIME: Duration = Duration::from_secs(1);
+
+/// How long a check looks, unless the options say otherwise.
+const LOOK_FOR: Duration = Duration::from_secs(3);
 
 /// The oldest end of a recording that a check accepts: monitoring asks about the present.
 const MAX_RECORDING_AGE: Duration = Duration::from_secs(60);
@@ -51,13 +55,35 @@ pub(super) struct CheckOptions {
     /// Print one line for Nagios, and exit with 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN)
     #[arg(long, conflicts_with = "format")]
     pub nagios: bool,
-    /// Look for this long, as in 3s or 1m
-    #[arg(long = "for", value_name = "DURATION", default_value = "3s", conflicts_with = "store", value_parser = duration::parse)]
-    pub look_for: Duration,
+    /// Look for this long, as in 3s or 1m [default: 3s]
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
+    pub look_for: Option<Duration>,
     #[command(flatten)]
-    pub past: MomentOptions,
+    pub past: CheckedPast,
     #[command(flatten)]
     pub read: ReadOptions,
+}
+
+impl CheckOptions {
+    /// Returns whether a recording is checked in place of an ensemble.
+    pub(super) fn is_past(&self) -> bool {
+        !self.past.store.is_empty() && self.read.ensemble.connect.is_none()
+    }
+
+    /// Fails for options that say something about an ensemble while only a recording is checked.
+    fn refuse_options_of_ensembles(&self) -> anyhow::Result<()> {
+        let WhichLocks { root, lock, .. } = &self.read.locks;
+        let given = [
+            ("--for", self.look_for.is_some()),
+            ("--root", root.is_some()),
+            ("--lock", lock.is_some()),
+            ("--timeout", self.read.output.timeout.is_some()),
+        ];
+        let name = given.iter().find(|(_, given)| *given).map(|(name, _)| name);
+        name.map_or(Ok(()), |name| {
+            bail!("{name} is for an ensemble: leave it out, or name the ensemble with --connect")
+        })
+    }
 }
 
 impl Choice for Severity {
@@ -104,7 +130,10 @@ pub(super) async fn run_past(
     options: &CheckOptions,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitAnswer> {
-    let found = settings.and_then(|settings| Ok((settings, Stores::find(&options.past.store)?)));
+    let found = settings.and_then(|settings| {
+        options.refuse_options_of_ensembles()?;
+        Ok((settings, Stores::find(&options.past.store)?))
+    });
     match (found, options.nagios) {
         (Ok((settings, Stores::Several(several))), is_plugin) => {
             run_each_past(&settings, options, &several, is_plugin, out)
@@ -155,7 +184,7 @@ fn print_check(
     looked: &Looked,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitAnswer> {
-    let is_past = !options.past.store.is_empty();
+    let is_past = options.is_past();
     let Looked { ensemble, table, diagnosis, at, duration } = looked;
     let check = Check::new(ensemble, table, diagnosis, *at, options.fail_on, *duration);
     print(out, |out| match settings.format {
@@ -252,7 +281,7 @@ async fn status(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::R
 fn status_of(looked: Looked, settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<StatusLine> {
     let Looked { table, diagnosis, at, duration, .. } = looked;
     let line = StatusLine::new(&table, &diagnosis, at, duration, options.fail_on);
-    if options.past.store.is_empty() {
+    if !options.is_past() {
         return Ok(line);
     }
     let age = now().since(at);
@@ -264,8 +293,8 @@ fn status_of(looked: Looked, settings: &ResolvedOptions, options: &CheckOptions)
 
 async fn read_state(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
     match &options.past.store[..] {
-        [store, ..] => read_past_state(settings, store, options.past.at),
-        [] => look_live(settings, options).await,
+        [store, ..] if options.is_past() => read_past_state(settings, store, options.past.at),
+        _ => look_live(settings, options).await,
     }
 }
 
@@ -286,16 +315,34 @@ fn read_past_state(settings: &ResolvedOptions, store: &Path, at: Option<PastTime
 /// are open that could fail. Fails when the table is not live at the end: such a table has no
 /// findings.
 async fn look_live(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
+    let look_for = options.look_for.unwrap_or(LOOK_FOR);
     let mut live = LiveTable::start(settings)?;
-    live.survey(settings, true, options.look_for / VIEWS)?;
-    let longest = options.look_for + settings.thresholds.settled_after + MORE_TIME;
-    let watched = watch(&mut live, options.look_for..longest, options.fail_on).await;
+    for store in &options.past.store {
+        match last_state(settings, store) {
+            Ok(recorded) => live.resume(recorded, &settings.roots),
+            // The check of what is there now is worth more than none.
+            Err(error) => note(&format!("nothing is taken from {}: {error:#}", store.display())),
+        }
+    }
+    live.survey(settings, true, look_for / VIEWS)?;
+    let longest = look_for + settings.thresholds.settled_after + MORE_TIME;
+    let watched = watch(&mut live, look_for..longest, options.fail_on).await;
     let (ensemble, trouble) = (live.ensemble(), live.trouble().to_owned());
     let (table, diagnosis, at) = live.stop().await;
     let duration = watched?;
     some_root_is_readable(&table, &settings.roots)?;
     ensure!(table.is_live(), "the connection was lost while the locks were read: {trouble}; try again");
     Ok(Looked { ensemble, table, diagnosis, at, duration })
+}
+
+/// Returns the state at the end of a recording of this ensemble.
+fn last_state(settings: &ResolvedOptions, store: &Path) -> anyhow::Result<RecordedState> {
+    let Moment { at, state, ensemble, .. } = past::moment(store, None, settings.utc)?;
+    let is_same =
+        EnsembleAddress::of(ensemble.connect()).is_of_the_same(&EnsembleAddress::of(&settings.ensemble_name()));
+    ensure!(is_same, "it is a recording of {}", ensemble.connect());
+    ensure!(at <= now().plus(MORE_TIME), "it ends at {}, which has not come yet", date_and_time(at, settings.utc));
+    Ok(state)
 }
 
 /// Looks for the shortest of these times, and for up to the longest while checks are open. Returns
@@ -323,8 +370,8 @@ mod tests {
         let options = CheckOptions {
             fail_on: Severity::Warning,
             nagios: true,
-            look_for: Duration::ZERO,
-            past: MomentOptions::default(),
+            look_for: Some(Duration::ZERO),
+            past: CheckedPast::default(),
             read: ReadOptions::default(),
         };
         let mut out = Vec::new();

@@ -24,7 +24,7 @@ use lockscope_model::diagnose::{Diagnosis, Severity, rest_between_checks};
 use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable, NO_ANSWER};
 use lockscope_model::report::Initial;
 use lockscope_model::server_view::ServerView;
-use lockscope_past::record::{LiveState, without_data};
+use lockscope_past::record::{LiveState, RecordedState, without_data};
 
 /// The most events created at once. Those of one lock stay together.
 const MAX_EVENTS_AT_ONCE: usize = 1_024;
@@ -116,6 +116,13 @@ impl LiveTable {
             unreported: UnreportedFindings::default(),
             recording: None,
         })
+    }
+
+    /// Takes from a recording of the same ensemble since when locks are held and waited for, and who
+    /// led. Call this before anything was read.
+    pub(super) fn resume(&mut self, recorded: RecordedState, roots: &[ZnodePath]) {
+        let fresh = LiveState::new(LockTable::new([]), *self.live.diagnosis().thresholds());
+        self.live = std::mem::replace(&mut self.live, fresh).resuming(recorded, roots);
     }
 
     /// Starts to report findings, and to ask the servers about themselves unless the settings

@@ -152,7 +152,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
                 Chosen::Several(several, format) => watch_each::run(several, format, options.stop_after, out).await,
             }
         }
-        CliCommand::Check(options) if !options.past.store.is_empty() => {
+        CliCommand::Check(options) if options.is_past() => {
             check::run_past(resolve_past(options.read.shared()), &options, &mut io::stdout().lock()).await
         }
         CliCommand::Check(options) => {

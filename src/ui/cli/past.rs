@@ -39,6 +39,21 @@ pub(super) struct MomentOptions {
     pub at: Option<PastTime>,
 }
 
+/// A recording that a check reads, alone or beside the ensemble.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Past")]
+pub(super) struct CheckedPast {
+    /// Read this recording of `lockscope record` in place of an ensemble, or those of a folder,
+    /// NAME.db each; can be given several times. With --connect, take from it since when locks are
+    /// held and waited for, and who led
+    #[arg(long, value_name = "FILE")]
+    pub store: Vec<PathBuf>,
+    /// The moment to read of the recording: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default:
+    /// its end]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "store", conflicts_with = "connect")]
+    pub at: Option<PastTime>,
+}
+
 /// The time range in which a recording is read.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Past")]

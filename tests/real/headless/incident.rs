@@ -43,7 +43,7 @@ struct Done {
 }
 
 /// Starts to record, and waits until everything was read.
-async fn recording(connect: &str, store: &Path) -> Running {
+pub async fn recording(connect: &str, store: &Path) -> Running {
     let mut recorder =
         Running::start(lockscope(&["record", "--store", store.to_str().expect("a path"), "--connect", connect]));
     let first: Value = serde_json::from_str(&recorder.line().await.expect("a line")).expect("JSON");

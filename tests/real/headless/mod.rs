@@ -18,5 +18,7 @@ mod semaphores;
 mod server_view;
 mod several;
 mod short_sessions;
+mod since;
+
 mod snapshot;
 mod watch;

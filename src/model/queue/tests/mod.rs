@@ -10,6 +10,7 @@ mod identity;
 mod lifecycle;
 mod property;
 mod restored;
+mod resumed;
 mod returned;
 mod sampled;
 mod semaphore;
