@@ -180,8 +180,9 @@ fn contradictory_options_are_refused_in_any_order() {
         (&["snapshot", "--store", "a.db", "--root", "/b"], ["--store", "--root"]),
         (&["snapshot", "--store", "a.db", "--lock", "/b"], ["--store", "--lock"]),
         (&["snapshot", "--store", "a.db", "--timeout", "1s"], ["--store", "--timeout"]),
-        (&["check", "--store", "a.db", "--connect", "b"], ["--store", "--connect"]),
-        (&["check", "--store", "a.db", "--for", "1s"], ["--store", "--for"]),
+        (&["check", "--store", "a.db", "--connect", "b", "--at", "02:13"], ["--at", "--connect"]),
+        (&["check", "--store", "a.db", "--for", "1s"], ["--for", "name the ensemble"]),
+        (&["check", "--store", "a.db", "--root", "/b"], ["--root", "name the ensemble"]),
         (&["watch", "--store", "a.db", "--connect", "b"], ["--store", "--connect"]),
         (&["watch", "--store", "a.db", "--for", "1s"], ["--store", "--for"]),
         (&["snapshot", "--at", "02:13"], ["--store", "required"]),
@@ -206,7 +207,6 @@ fn contradictory_options_are_refused_in_any_order() {
         (&["record", "--store", "a.db", "--max-size", "1MB"], ["--max-size", "16MiB"]),
         (&["--connect", "b", "snapshot", "--store", "a.db"], ["--store", "--connect"]),
         (&["--root", "/b", "watch", "--store", "a.db"], ["--store", "--root"]),
-        (&["--connect", "b", "check", "--store", "a.db"], ["--store", "--connect"]),
     ] {
         let sentence = refused(lockscope(home.path(), given));
         assert!(parts.iter().all(|part| sentence.contains(part)), "{given:?}: {sentence}");

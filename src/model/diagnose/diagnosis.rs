@@ -12,7 +12,7 @@ use super::checks::Checks;
 use super::code::{Evidence, Explains};
 use super::last_look::{LastLook, OpenCheck, OpenChecks, WhyOpen};
 use super::suspicion::{Judged, StandingFinding, Suspicion, SuspicionHistory, Unseen};
-use super::{Finding, Flapping, Severity, TableAt, Thresholds};
+use super::{Finding, Severity, TableAt, Thresholds};
 use crate::queue::{ClientIdentity, LockId, LockTable};
 use crate::server_view::ServerView;
 use lockscope_base::znode::Timestamp;
@@ -98,24 +98,17 @@ impl Diagnosis {
         &self.thresholds
     }
 
-    /// Returns the diagnosis with other thresholds. Call this before it starts over.
+    /// Returns the diagnosis with other thresholds.
     #[must_use]
     pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
         Self { thresholds, ..self }
     }
 
-    /// Returns the diagnosis with a threshold that recordings store apart.
-    #[must_use]
-    pub fn with_flapping(mut self, flapping: Flapping) -> Self {
-        self.thresholds.flapping = flapping;
-        self
-    }
-
-    /// Looks at the table and at the servers' answers. Nearly linear in the number of contenders.
+    /// Looks at the table and at the servers' answers; while the ensemble is silent, as of its last
+    /// message. Nearly linear in the number of contenders.
     ///
-    /// Call this about once a second and after each new view. More frequent calls cost time and
-    /// find nothing more. A table that is not in step has no findings: all current ones are cleared.
-    /// While the ensemble is silent, the look is as of its last message.
+    /// Call this about once a second and after each new view. A table that is not in step has no
+    /// findings: all current ones are cleared.
     pub fn examine(&mut self, table: &LockTable, now: Timestamp) -> FindingChanges {
         self.findings.clear();
         if !table.is_in_step() {

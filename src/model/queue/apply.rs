@@ -174,7 +174,9 @@ impl LockTable {
             }
             if node.stat.czxid == contender.czxid {
                 contender.epoch = self.epoch;
-                if node.stat.mzxid > contender.mzxid() {
+                // A recording may have left the data out.
+                let lacks_data = contender.data_length > 0 && contender.data.bytes().is_empty();
+                if node.stat.mzxid > contender.mzxid() || lacks_data {
                     contender.take_data(node);
                     self.sessions.changed(contender);
                     self.touched.insert(id);

@@ -51,6 +51,12 @@ impl BatchRecorder {
         }
     }
 
+    /// Goes on with the table of [`Playback::last_state`](super::Playback::last_state), which
+    /// [`apply`](Self::apply) is given from then on.
+    pub fn resume_with(&mut self, table: &LockTable) {
+        self.tables.resume_with(table);
+    }
+
     /// Sets when segments end.
     #[cfg(test)]
     pub(super) fn set_segment_bounds(&mut self, segment_bounds: SegmentBounds) {

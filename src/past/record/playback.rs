@@ -4,7 +4,7 @@ use super::entry::TimedEntry;
 use super::past::WholeSegment;
 use super::segment_reader::{SegmentRead, SegmentReader};
 use super::{Damage, Past, Played, ReadError, RecordedState, SegmentInfo, StoreError};
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::queue::LockTable;
 
 /// The next step in a recording.
@@ -61,6 +61,12 @@ impl Playback {
             playback.play();
         }
         Ok(Some(playback))
+    }
+
+    /// Returns the state at the end of a recording, with its time; `None` if it is empty.
+    pub fn last_state(mut past: Past) -> Result<Option<(Timestamp, RecordedState)>, ReadError> {
+        let Some(TimeRange { to: end, .. }) = past.span()? else { return Ok(None) };
+        Ok(Self::start(past, end)?.map(|playback| (end, playback.state)))
     }
 
     /// Starts like [`start`](Self::start), or, when nothing was recorded then, at the beginning of

@@ -62,7 +62,8 @@ impl RecordedState {
             if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, Damage::Keyframe)? };
         decoder.finish(Damage::Keyframe)?;
         let table = state.table.with_recipes(&recipes).with_session_evidence(evidence).with_elections(elections);
-        let mut state = Self { table, diagnosis: state.diagnosis.with_flapping(flapping) };
+        let thresholds = Thresholds { flapping, ..*state.diagnosis.thresholds() };
+        let mut state = Self { table, diagnosis: state.diagnosis.with_thresholds(thresholds) };
         if !state.table.is_consistent() {
             return Err(Damage::Keyframe);
         }

@@ -152,11 +152,14 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
                 Chosen::Several(several, format) => watch_each::run(several, format, options.stop_after, out).await,
             }
         }
-        CliCommand::Check(options) if options.is_past() => {
-            check::run_past(resolve_past(options.read.shared()), &options, &mut io::stdout().lock()).await
-        }
-        CliCommand::Check(options) => {
-            Box::pin(check::run_chosen(choose(options.read.shared()), &options, &mut io::stdout().lock())).await
+        CliCommand::Check(mut options) => {
+            options.read.ensemble.connect = options.read.ensemble.connect.or_else(|| before.ensemble.connect.clone());
+            let (shared, out) = (options.read.shared(), &mut io::stdout().lock());
+            if options.is_past() {
+                check::run_past(resolve_past(shared), &options, out).await
+            } else {
+                Box::pin(check::run_chosen(choose(shared), &options, out)).await
+            }
         }
         CliCommand::Record(command) => {
             let given = command.shared().merge(before.clone());

@@ -101,7 +101,7 @@ use lockscope_live::observe::{ObserveOptions, Observer};
 use lockscope_live::zk::BadConnectString;
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor};
 use lockscope_model::report::Ensemble;
-use lockscope_past::record::{Batch, StoreError};
+use lockscope_past::record::{Batch, LiveState, StoreError};
 
 /// How long the end of the program waits for a confirmed deletion.
 const MAX_WAIT_FOR_DELETION: Duration = Duration::from_secs(12);
@@ -239,7 +239,7 @@ async fn show(
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(options.settings.clone(), (size.width, size.height), now());
     let context = options.settings.context.clone();
-    let (observer, app) = match &mut ensembles {
+    let (observer, mut app) = match &mut ensembles {
         None => (Some(Observer::start(options.observe.clone())), app),
         Some(ensembles) => {
             let (followed, list) = ensembles.hand_over(context.as_deref(), &options.watch()).await;
@@ -252,7 +252,13 @@ async fn show(
     };
     let is_open = observer.is_some();
     let (past, recording) = match past {
-        Some(LivePast { recording, writer, reader }) => (Some((reader, writer)), Some(recording)),
+        Some(LivePast { recording, writer, reader, last }) => {
+            if let (None, Some(last)) = (&ensembles, last) {
+                let fresh = LiveState::new(options.observe.table(), options.settings.thresholds);
+                app = app.with_live(fresh.resuming(last, &options.observe.roots), now());
+            }
+            (Some((reader, writer)), Some(recording))
+        }
         None => (None, None),
     };
     let app = recording.into_iter().fold(app, App::with_recording);

@@ -9,7 +9,7 @@ use super::past_reader::PastReader;
 use lockscope_base::time::now;
 use lockscope_base::znode::Timestamp;
 use lockscope_live::zk::EnsembleAddress;
-use lockscope_past::record::{Batch, BatchWriter, Bounds, Past, RecordOptions, StoreError};
+use lockscope_past::record::{Batch, BatchWriter, Bounds, Past, Playback, RecordOptions, RecordedState, StoreError};
 
 /// Where the console keeps the past of what it shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +62,8 @@ pub struct LivePast {
     pub writer: Option<PastWriter>,
     /// Reads the past.
     pub reader: PastReader,
+    /// The state at the end of the file, with which the console goes on.
+    pub last: Option<RecordedState>,
 }
 
 impl LivePast {
@@ -77,37 +79,45 @@ impl LivePast {
             }
             PastPlace::File(path) => {
                 refuse_other_ensembles(path, connect)?;
+                let last = last_state(path);
                 let options = RecordOptions { bounds: Bounds::USUAL, with_data: true, group_reads: false };
                 match BatchWriter::create(path, options) {
                     Err(error)
                         if matches!(error, StoreError::InUse(_)) || path.exists() && error.is_only_for_reading() =>
                     {
-                        return Ok(Some(Self::of_another_program(path, utc)?));
+                        return Ok(Some(Self { last, ..Self::of_another_program(path, utc)? }));
                     }
-                    writer => writer?,
+                    writer => return Self::written_by(writer?, connect, last, utc).map(Some).map_err(PastError::from),
                 }
             }
         };
-        let mut past = Self::written_by(writer, connect, utc)?;
-        if matches!(place, PastPlace::Memory(_)) {
-            past.recording = past.recording.in_memory();
-        }
+        let mut past = Self::written_by(writer, connect, None, utc)?;
+        past.recording = past.recording.in_memory();
         Ok(Some(past))
     }
 
-    fn written_by(mut writer: BatchWriter, connect: &str, utc: bool) -> Result<Self, StoreError> {
-        let batches = writer.recorder(connect)?;
+    fn written_by(
+        mut writer: BatchWriter,
+        connect: &str,
+        last: Option<RecordedState>,
+        utc: bool,
+    ) -> Result<Self, StoreError> {
+        let mut batches = writer.recorder(connect)?;
+        if let Some(last) = &last {
+            batches.resume_with(&last.table);
+        }
         let mut written = writer.past()?;
         let since = since(&mut written)?;
         let reader = PastReader::new(writer.past()?, utc);
         let writer = PastWriter { open: Arc::new(Mutex::new(OpenWriter { writer, written })) };
-        Ok(Self { recording: Recording::new(Some(batches), since, now()), writer: Some(writer), reader })
+        Ok(Self { recording: Recording::new(Some(batches), since, now()), writer: Some(writer), reader, last })
     }
 
     fn of_another_program(path: &Path, utc: bool) -> Result<Self, StoreError> {
         let mut past = Past::open(path)?;
         let since = since(&mut past)?;
-        Ok(Self { recording: Recording::new(None, since, now()), writer: None, reader: PastReader::new(past, utc) })
+        let (recording, reader) = (Recording::new(None, since, now()), PastReader::new(past, utc));
+        Ok(Self { recording, writer: None, reader, last: None })
     }
 }
 
@@ -132,6 +142,14 @@ impl PastWriter {
     pub fn finish(&self, batches: Vec<Batch>, at: Timestamp) -> Result<(), StoreError> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).writer.finish(batches, at)
     }
+}
+
+/// Returns the state at the end of a file; `None` where there is none. A file whose end is damaged
+/// can still be written to, and whose clock is ahead is not believed.
+fn last_state(path: &Path) -> Option<RecordedState> {
+    let past = fs::metadata(path).is_ok_and(|file| file.len() > 0).then(|| Past::open(path).ok())??;
+    let (at, state) = Playback::last_state(past).ok()??;
+    (at <= now()).then_some(state)
 }
 
 /// Refuses the file if it belongs to another ensemble. A missing or empty file belongs to none.

@@ -162,7 +162,8 @@ async fn a_semaphore_created_and_deleted_under_observation_is_grouped_correctly(
 async fn the_state_of_a_silent_server_is_dated_by_its_last_sign_of_life() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
-    let timeout = Duration::from_secs(6);
+    // The client library gives up after two fifths of it.
+    let timeout = Duration::from_secs(20);
     let options = ConnectOptions { session_timeout: timeout, ..connection(&relay.connect_string()) };
     let mut fixture = ObserverFixture::with(options, &[]);
     fixture.until_live().await;

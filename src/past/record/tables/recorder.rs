@@ -97,6 +97,13 @@ impl TableRecorder {
         self
     }
 
+    /// Goes on with a table from the end of the file. Must be called before anything is recorded.
+    pub(in crate::record) fn resume_with(&mut self, table: &LockTable) {
+        if let (Some(contenders), Some(at)) = (&mut self.contenders, self.last_true) {
+            contenders.find_again(table, Moment { at, unseen_since: Some(at) });
+        }
+    }
+
     /// Sets where the rows come from.
     #[must_use]
     pub(in crate::record) fn of_source(mut self, source: Source) -> Self {

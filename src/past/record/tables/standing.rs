@@ -230,6 +230,10 @@ impl StandingContenders {
         self.ended.push(record);
     }
 
+    /// Finds the contenders of a table that goes on with the end of the file.
+    pub fn find_again(&mut self, table: &LockTable, at: Moment) {
+        table.locks().for_each(|lock| self.look_at(lock, table, at));
+    }
     /// Compares the whole table with the records, after everything was read. Missing contenders
     /// have ended since; new ones were there before. Linear in the number of contenders.
     pub fn compare(&mut self, table: &LockTable, moment: Moment) {

@@ -29,7 +29,7 @@ impl LiveConsole {
     /// Creates a console that started at `now`.
     pub fn started_at(now: Timestamp, size: (u16, u16), place: &PastPlace) -> Self {
         let past = LivePast::start(place, CONNECT, true).expect("a writable past").expect("a place");
-        let LivePast { recording, writer, reader } = past;
+        let LivePast { recording, writer, reader, .. } = past;
         let settings = Settings { write: true, ..settings() };
         let app = App::new(settings, size, now).with_recording(recording);
         let mut console = Self { app, reader, writer, now };
