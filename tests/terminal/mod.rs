@@ -17,6 +17,7 @@ mod pictures;
 mod questions;
 mod recording;
 mod replay_memory;
+mod restart;
 mod rewind;
 mod suspend;
 mod trouble;
