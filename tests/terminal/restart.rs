@@ -39,7 +39,7 @@ async fn a_console_that_was_started_again_knows_since_when_a_lock_is_held() {
     let text = second.text();
     assert!(!text.contains("held ≤") && !text.contains("held ≥"), "{text}");
     second.press("6");
-    second.shows("left");
+    second.shows("gone");
     second.press("q");
     assert!(second.ends().success());
     kazoo.quit().await;

@@ -130,8 +130,7 @@ impl Diagnosis {
         self.replace(look, gone)
     }
 
-    /// Returns the last look; `None` before the first one, and after a look at a table that was not
-    /// live. A recorded state has none before the next look.
+    /// Returns the last look; `None` before the first one since the table is in step.
     pub fn last_look(&self) -> Option<&LastLook> {
         self.last_look.as_ref()
     }
