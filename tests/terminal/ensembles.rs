@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tokio::net::TcpListener;
 use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
+use crate::harness::ensemble::Ensemble;
 use crate::harness::server::Server;
 use crate::harness::terminal::Terminal;
 use crate::harness::wait::{eventually, eventually_blocking};
@@ -142,6 +143,53 @@ async fn an_ensemble_is_opened_with_the_identity_that_its_context_has_by_then() 
     fs::write(&config, format!("{context}auth-file = '{}'\n", auth.display())).expect("written");
     terminal.press(":context test\r");
     terminal.shows_all(&["● live", "/orders ", "persistent"]);
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn opening_an_ensemble_forgets_nothing_whatever_is_given_on_the_command_line() {
+    let (folder, first) = (tempfile::tempdir().expect("a folder"), zk::own_root("ensembles").await);
+    let here = zk::connect(&first).await;
+    stuck_lock(&here, "/orders").await;
+    let auth = folder.path().join("auth");
+    fs::write(&auth, "digest:alice:w0nderland\n").expect("written");
+    fs::set_permissions(&auth, Permissions::from_mode(0o600)).expect("its owner's alone");
+    let config = config(folder.path(), &first, "127.0.0.1:1", "127.0.0.1:1");
+    let [config, auth] = [&config, &auth].map(|path| path.to_str().expect("a plain path"));
+    let arguments = ["--config", config, "--auth-file", auth, "--root", "/orders", "--session-timeout", "9s"];
+    let mut terminal = Terminal::lockscope(&[&arguments[..], &["--context", "test,prod"]].concat(), 160, 40);
+    terminal.shows_all(&["1 live", "+1", "test  /orders  "]);
+    terminal.press("/test\r\r");
+    terminal.shows_all(&["● live", "persistent"]);
+    terminal.press("\u{1b}");
+    terminal.shows_all(&["test is open (1)", "newest first"]);
+    let text = terminal.text();
+    assert_eq!(text.matches("test  /orders  ").count(), 1, "it is raised once:\n{text}");
+    assert!(!text.contains("over:") && !text.contains("test  live") && !text.contains("+1"), "{text}");
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_does_not_answer_is_named_in_the_list_of_ensembles() {
+    let (folder, mut ensemble) = (tempfile::tempdir().expect("a folder"), Ensemble::start());
+    let config = config(folder.path(), &ensemble.connect_string(), "127.0.0.1:1", "127.0.0.1:1");
+    let arguments = ["--config", config.to_str().expect("a plain path"), "--context", "test,prod"];
+    let mut terminal = Terminal::lockscope(&arguments, 160, 40);
+    terminal.shows_all(&["● live ", "3/3"]);
+    terminal.press("/test\r");
+    terminal.shows("(1 of 2)");
+    let follower = ensemble.follower();
+    ensemble.stop(follower);
+    let silent = format!("1 of 3 servers does not answer: {}", ensemble.address(follower));
+    terminal.shows_all(&["! live 2/3", "1 warning", &silent]);
+    terminal.press("\r");
+    terminal.shows("● live !2/3");
+    terminal.press("\u{1b}");
+    terminal.shows_all(&["test is open (1)", "! live 2/3", &silent]);
+    ensemble.start_again(follower);
+    terminal.shows_all(&["● live ", "3/3"]);
     terminal.press("q");
     assert!(terminal.ends().success());
 }

@@ -47,6 +47,8 @@ pub struct MembersFacts {
     differences: Vec<DifferenceFacts>,
     /// What was compared.
     compared: Compared,
+    /// Why no nodes were compared.
+    not_compared_because: Option<String>,
     /// Whether all members answered, and none differs.
     agree: bool,
     /// The members of which that is not known: they did not answer, or their nodes were not read.
@@ -94,6 +96,7 @@ impl MembersFacts {
             members: members.collect(),
             differences: Vec::new(),
             compared: Compared::default(),
+            not_compared_because: None,
             agree: false,
             not_compared: Vec::new(),
         };
@@ -131,6 +134,12 @@ impl MembersFacts {
         self.judged()
     }
 
+    /// Says why no nodes were compared.
+    #[must_use]
+    pub fn without_comparison(self, why: &str) -> Self {
+        Self { not_compared_because: Some(why.to_owned()), ..self }
+    }
+
     /// Returns whether all members answered, and none differs.
     pub fn agree(&self) -> bool {
         self.agree
@@ -157,6 +166,9 @@ impl MembersFacts {
             let what = if *has { "has a node that most others have not" } else { "lacks a node" };
             let czxid = czxid.map_or_else(String::new, |czxid| format!(", czxid {}", Zxid(czxid)));
             writeln!(out, "{member} {what}: {}{czxid}", escaped(path))?;
+        }
+        if let Some(why) = &self.not_compared_because {
+            return writeln!(out, "the nodes were not compared: {}", escaped(why));
         }
         let Compared { parents, left_out } = self.compared;
         let same = if self.differences.is_empty() { "no difference in" } else { "compared" };
@@ -255,6 +267,16 @@ mod tests {
         let mut out = Vec::new();
         facts.write_table(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap());
+        assert!(!facts.agree());
+    }
+
+    #[test]
+    fn without_a_comparison_the_reason_takes_its_place() {
+        let facts = facts().without_comparison("no session");
+        let mut out = Vec::new();
+        facts.write_table(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("zk2:2181") && text.ends_with("\nthe nodes were not compared: no session\n"), "{text}");
         assert!(!facts.agree());
     }
 

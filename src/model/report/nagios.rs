@@ -13,7 +13,7 @@ use crate::diagnose::{Diagnosis, Finding, Severity, is_likely_election};
 use crate::queue::{Contender, LockQueue, LockTable};
 use crate::text::human::{duration, plural};
 use crate::text::{Charset, Keep, cut};
-use crate::verdict::{LookedAt, NotKnown, Verdict};
+use crate::verdict::{LookedAt, NotKnown, ServerTrouble, Verdict, VerdictKind};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{Timestamp, escaped};
 
@@ -86,26 +86,35 @@ impl StatusLine {
     /// severe than `fail_on` are counted and do not affect the status.
     pub fn new(table: &LockTable, diagnosis: &Diagnosis, at: Timestamp, looked: Duration, fail_on: Severity) -> Self {
         let verdict = Verdict::of(table, diagnosis, looked, fail_on);
-        let status = match &verdict {
-            Verdict::Trouble(Severity::Critical, _) => ServiceStatus::Critical,
-            Verdict::Trouble(..) => ServiceStatus::Warning,
-            Verdict::Well(_) => ServiceStatus::Ok,
-            Verdict::Unknown(_) => ServiceStatus::Unknown,
+        let status = match (verdict.kind(), verdict.worst()) {
+            (VerdictKind::Trouble, Some(Severity::Critical)) => ServiceStatus::Critical,
+            (VerdictKind::Trouble, _) => ServiceStatus::Warning,
+            (VerdictKind::Well, _) => ServiceStatus::Ok,
+            (VerdictKind::Unknown, _) => ServiceStatus::Unknown,
         };
         let counts = FindingCounts::new(diagnosis);
         let worst = diagnosis.findings().next().filter(|finding| finding.severity >= fail_on);
-        let headline = Some(headline(table, worst, &counts, (looked, fail_on)));
+        // Without a look at the locks, it is the servers that are in trouble.
+        let headline = match verdict.looked_at() {
+            None if status != ServiceStatus::Unknown => NotKnown::NotLive.sentence(),
+            _ => headline(table, worst, &counts, (looked, fail_on)),
+        };
+        let headline = Some(headline);
+        let servers = verdict.servers();
+        let is_first = servers.is_some_and(|servers| worst.is_none_or(|worst| servers.severity() > worst.severity));
+        let of_servers = |wanted: bool| servers.filter(|_| is_first == wanted).map(ToString::to_string);
         let open = diagnosis.last_look().map_or(0, |look| look.open_count(fail_on));
         let undecided = undecided(&verdict, open);
         // The facts that determine the status come first.
         let parts = match status {
-            ServiceStatus::Unknown => [unreadable(table), undecided, headline, counts.text(), None],
+            ServiceStatus::Unknown => vec![unreadable(table), undecided, headline, counts.text()],
             ServiceStatus::Ok => {
-                [headline, counts.text(), None, None, verdict.looked_at().and_then(LookedAt::what_is_missing)]
+                vec![headline, counts.text(), verdict.looked_at().and_then(LookedAt::what_is_missing)]
             }
-            _ => [headline, counts.text(), undecided, unreadable(table), None],
+            _ => vec![of_servers(true), headline, of_servers(false), counts.text(), undecided, unreadable(table)],
         };
-        let parts: Vec<String> = parts.into_iter().chain([unanswered(table)]).flatten().collect();
+        let told = servers.map_or(0, ServerTrouble::silent);
+        let parts: Vec<String> = parts.into_iter().chain([unanswered(table, told)]).flatten().collect();
         let performance = format!("{} unchecked={open}", performance(table, &counts, at));
         Self { status, text: parts.join("; "), performance }
     }
@@ -207,8 +216,9 @@ fn unreadable(table: &LockTable) -> Option<String> {
     })
 }
 
-fn unanswered(table: &LockTable) -> Option<String> {
-    let (silent, refusing) = (table.view().silent().count(), table.view().refusing().count());
+/// Says how many servers do not answer, apart from `told` of them, or not everything.
+fn unanswered(table: &LockTable, told: usize) -> Option<String> {
+    let (silent, refusing) = (table.view().silent().count().saturating_sub(told), table.view().refusing().count());
     let silent = (silent > 0).then(|| format!("no answer from {}", plural(silent, "server", "servers")));
     let refusing = (refusing > 0)
         .then(|| format!("{} everything", plural(refusing, "server does not answer", "servers do not answer")));

@@ -12,6 +12,8 @@ use crate::verdict::{LookedAt, Needs, NotKnown, Unsought, Verdict};
 #[derive(Serialize)]
 pub(super) struct VerdictFacts<'a> {
     verdict: &'static str,
+    /// What is wrong with the servers.
+    trouble_because: Option<String>,
     /// Why it is not known whether the locks are well.
     unknown_because: Option<String>,
     /// How long the looks lasted, and how many there were.
@@ -41,6 +43,7 @@ impl<'a> VerdictFacts<'a> {
         let lasted = looked.map(LookedAt::lasted).unwrap_or_default();
         Self {
             verdict: verdict.kind().id(),
+            trouble_because: verdict.servers().map(ToString::to_string),
             unknown_because: verdict.not_known().map(NotKnown::sentence),
             looked_ms: looked.map(LookedAt::lasted).map(millis),
             looks: looked.map(LookedAt::rounds),

@@ -128,6 +128,11 @@ pub struct MemberView {
     /// Recordings store only the conclusion that the recorder's own member lags.
     #[serde(skip)]
     pub progress: Option<MemberProgress>,
+    /// The number of rounds in a row in which the server was found not to serve clients: it has no
+    /// majority, or it is silent. Silence counts only for a server that the user named or that
+    /// answered before, because another one may be out of reach from here. `None` in a recording.
+    #[serde(skip)]
+    pub rounds_out: Option<u32>,
     /// How the server is doing; `None` if it was not asked. Recordings leave this out.
     #[serde(skip)]
     pub health: Option<Health>,

@@ -179,6 +179,24 @@ impl ServerView {
         self.missing_of(MemberView::answers)
     }
 
+    /// Returns whether a member serves clients, and not only reads.
+    pub fn is_served(&self) -> bool {
+        self.members.iter().any(|member| member.mode.is_some_and(|mode| mode != ServerMode::ReadOnly))
+    }
+
+    /// Returns the members that do not serve clients, as two rounds in a row showed: one round may
+    /// meet a restart or a slow moment.
+    pub fn out_of_service(&self) -> impl Iterator<Item = &MemberView> {
+        self.members.iter().filter(|member| match member.rounds_out {
+            Some(rounds) => rounds >= 2,
+            // A recording counts no rounds.
+            None => {
+                let answered_long_ago = |at: Timestamp| self.at.since(at) > MAX_ANSWER_AGE;
+                member.error.is_some() && !member.answers() && member.answered_at.is_some_and(answered_long_ago)
+            }
+        })
+    }
+
     fn missing_of(&self, is: fn(&MemberView) -> bool) -> impl Iterator<Item = (&str, &str)> {
         let of_kind = self.members.iter().filter(move |member| is(member));
         of_kind.filter_map(|member| Some((member.address.as_str(), member.error.as_deref()?)))

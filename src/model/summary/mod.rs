@@ -16,7 +16,7 @@ pub use self::facts::EnsembleFacts;
 pub use self::state::{EnsembleState, StateKind};
 use crate::diagnose::{Diagnosis, Finding, Severity};
 use crate::queue::LockTable;
-use crate::verdict::{Verdict, VerdictKind};
+use crate::verdict::{ServerTrouble, Verdict, VerdictKind};
 use lockscope_base::znode::Timestamp;
 
 /// The most findings that a summary holds, the most severe first.
@@ -44,6 +44,8 @@ pub struct EnsembleSummary {
     pub last_true: Option<Timestamp>,
     /// How many servers answer questions about themselves, and how many are known.
     pub servers: (usize, usize),
+    /// What is wrong with the servers.
+    pub servers_trouble: Option<ServerTrouble>,
     /// The number of locks.
     pub locks: usize,
     /// The number of holders and waiters.
@@ -95,7 +97,8 @@ impl EnsembleSummary {
             at: now,
             state: EnsembleState::of(table),
             last_true: table.last_true(),
-            servers: (all - view.missing().count(), all),
+            servers: (all - view.silent().count(), all),
+            servers_trouble: ServerTrouble::of(view),
             locks: table.lock_count(),
             contenders: table.contender_count(),
             longest_wait: oldest.map(|oldest| table.server_time(until).since(oldest)),
@@ -111,10 +114,13 @@ impl EnsembleSummary {
     /// after one with locks that will never be granted again, and before one with warnings. One
     /// that is not known to be well comes after those.
     pub fn badness(&self) -> (u8, usize, usize, Option<Duration>) {
+        let servers = self.servers_trouble.as_ref().map(ServerTrouble::severity);
         let rank = match (self.counts, self.state.kind()) {
             (FindingCounts { critical: 1.., .. }, _) => 5,
+            _ if servers == Some(Severity::Critical) => 5,
             (_, kind) if kind.is_broken() => 4,
             (FindingCounts { warning: 1.., .. }, _) => 3,
+            _ if servers.is_some() => 3,
             (_, kind) if kind != StateKind::Live || self.verdict == VerdictKind::Unknown => 2,
             (FindingCounts { info: 1.., .. }, _) => 1,
             _ => 0,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::diagnose::Thresholds;
+use crate::server_view::{MemberView, ServerMode, ServerView};
 use crate::testing::{connected, lost, seen, table};
 use lockscope_base::znode::{SessionId, ZnodeStat, Zxid};
 
@@ -41,6 +42,25 @@ fn ages_stop_and_the_reason_is_kept_when_the_connection_is_lost() {
     assert_eq!(summary(&table, 600_000).state.kind(), StateKind::Reading);
 }
 
+/// Two servers, of which one is silent.
+fn one_of_two() -> ServerView {
+    let serving = MemberView { mode: Some(ServerMode::Leader), ..MemberView::unasked("zk1:2181".to_owned()) };
+    let error = Some("refused the connection".to_owned());
+    let silent = MemberView { error, rounds_out: Some(2), ..MemberView::unasked("zk2:2181".to_owned()) };
+    ServerView { members: vec![serving, silent], ..ServerView::default() }
+}
+
+#[test]
+fn a_server_that_refuses_words_answers_and_a_silent_one_is_trouble() {
+    let mut view = one_of_two();
+    view.members[0].error = Some("cons is not allowed".to_owned());
+    let mut table = table([contender(1, 1_000)], Timestamp(3_500));
+    table.apply(crate::queue::Change::Surveyed { view: Arc::new(view) }, Timestamp(4_000));
+    let seen = summary(&table, 5_000);
+    assert_eq!((seen.servers, seen.verdict), ((1, 2), VerdictKind::Trouble));
+    assert!(seen.servers_trouble.is_some_and(|servers| servers.serving() == (1, 2)));
+}
+
 #[test]
 fn an_ensemble_that_cannot_be_seen_ranks_between_critical_findings_and_warnings() {
     let well = summary(&table([], Timestamp(0)), 1_000);
@@ -55,6 +75,7 @@ fn an_ensemble_that_cannot_be_seen_ranks_between_critical_findings_and_warnings(
         with(0, 3, StateKind::NoConnection),
         with(0, 0, StateKind::Refused),
         with(0, 3, StateKind::Live),
+        EnsembleSummary { servers_trouble: ServerTrouble::of(&one_of_two()), ..well.clone() },
         with(0, 0, StateKind::Reading),
         EnsembleSummary { verdict: VerdictKind::Unknown, ..well.clone() },
         well.clone(),

@@ -10,6 +10,7 @@
 //! ```
 
 mod looked_at;
+mod servers;
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ mod tests;
 use std::time::Duration;
 
 pub use self::looked_at::{LookedAt, Needs, Unsought};
+pub use self::servers::ServerTrouble;
 use crate::diagnose::{Diagnosis, LastLook, OpenCheck, Severity};
 use crate::queue::LockTable;
 use crate::text::human::{duration, plural};
@@ -25,12 +27,20 @@ use lockscope_base::znode::ZnodePath;
 /// What is known of the locks of one ensemble at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// There is a finding that counts.
-    Trouble(Severity, LookedAt),
+    /// There is a finding that counts, or servers do not serve.
+    Trouble(Trouble),
     /// There is no finding that counts, and the looks would have shown one.
     Well(LookedAt),
     /// There is no finding that counts, and there may be one.
     Unknown(NotKnown),
+}
+
+/// What is wrong with an ensemble.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    worst: Severity,
+    servers: Option<ServerTrouble>,
+    looked: Option<LookedAt>,
 }
 
 /// The kind of a [`Verdict`], from the best to the worst.
@@ -86,14 +96,20 @@ impl Verdict {
     /// Judges a table by the looks at it, which lasted for `looked`. Findings less severe than
     /// `fail_on` do not count. Linear in the number of locks.
     pub fn of(table: &LockTable, diagnosis: &Diagnosis, looked: Duration, fail_on: Severity) -> Self {
+        let look = diagnosis.last_look().filter(|_| table.is_live());
+        // Without a look at the locks, less than critical trouble says too little.
+        let counts = |severity: Severity| severity >= fail_on && (look.is_some() || severity == Severity::Critical);
+        let servers = ServerTrouble::of(table.view()).filter(|servers| counts(servers.severity()));
+        let finding = look.and_then(|_| diagnosis.findings().next()).map(|finding| finding.severity);
+        let finding = finding.filter(|worst| *worst >= fail_on);
+        if let Some(worst) = finding.max(servers.as_ref().map(ServerTrouble::severity)) {
+            let looked = look.map(|look| LookedAt::new(table, diagnosis, look, looked));
+            return Self::Trouble(Trouble { worst, servers, looked });
+        }
         if !table.is_live() {
             return Self::Unknown(NotKnown::NotLive);
         }
-        let Some(look) = diagnosis.last_look() else { return Self::Unknown(NotKnown::NoLook) };
-        let worst = diagnosis.findings().next().map(|finding| finding.severity).filter(|worst| *worst >= fail_on);
-        if let Some(worst) = worst {
-            return Self::Trouble(worst, LookedAt::new(table, diagnosis, look, looked));
-        }
+        let Some(look) = look else { return Self::Unknown(NotKnown::NoLook) };
         if let Some((first, why)) = table.unreadable().first_key_value() {
             let (first, why) = (first.clone(), why.clone());
             return Self::Unknown(NotKnown::Unreadable { places: table.unreadable().len(), first, why });
@@ -123,9 +139,20 @@ impl Verdict {
     /// Returns what was looked at; `None` where that proves nothing.
     pub fn looked_at(&self) -> Option<&LookedAt> {
         match self {
-            Self::Trouble(_, looked) | Self::Well(looked) => Some(looked),
+            Self::Trouble(trouble) => trouble.looked.as_ref(),
+            Self::Well(looked) => Some(looked),
             Self::Unknown(_) => None,
         }
+    }
+
+    /// Returns the severity of the worst trouble.
+    pub fn worst(&self) -> Option<Severity> {
+        if let Self::Trouble(trouble) = self { Some(trouble.worst) } else { None }
+    }
+
+    /// Returns what is wrong with the servers, if that counts.
+    pub fn servers(&self) -> Option<&ServerTrouble> {
+        if let Self::Trouble(trouble) = self { trouble.servers.as_ref() } else { None }
     }
 
     /// Returns why it is not known whether the locks are well.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::diagnose::{Code, Thresholds};
 use crate::queue::Change;
+use crate::server_view::{MemberProgress, MemberView, ServerMode, ServerView};
 use crate::testing::{lost, path, seen, table};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 
@@ -79,4 +80,38 @@ fn what_could_be_found_at_no_lock_is_named_and_leaves_it_well() {
     assert_eq!((needs(Code::Deadlock), needs(Code::Flapping)), (None, None));
     let missing = "2 kinds need a longer look, 12 the servers' answers";
     assert_eq!(looked.what_is_missing().as_deref(), Some(missing));
+}
+
+/// A survey of three members, of which so many serve and the others have no leader.
+fn surveyed(serving: usize, at: Timestamp) -> Change {
+    let member = |number: usize| {
+        let out =
+            MemberView { error: Some("serves no clients".to_owned()), ..MemberView::unasked(format!("zk{number}")) };
+        let progress = Some(MemberProgress { asked_at: at, zxid: None });
+        if number > serving {
+            return MemberView { rounds_out: Some(2), progress, ..out };
+        }
+        MemberView { mode: Some(ServerMode::Follower), error: None, rounds_out: Some(0), ..out }
+    };
+    let view = ServerView { at, members: (1..=3).map(member).collect(), members_known: true, ..ServerView::default() };
+    Change::Surveyed { view: std::sync::Arc::new(view) }
+}
+
+#[test]
+fn servers_that_do_not_serve_are_trouble_whatever_the_locks_are() {
+    let mut table = table(queue([1, 2]), Timestamp(2_000));
+    table.apply(surveyed(2, Timestamp(2_500)), Timestamp(2_500));
+    let mut diagnosis = Diagnosis::new(Thresholds::default());
+    assert_eq!(verdict(&table, &diagnosis), Verdict::Unknown(NotKnown::NoLook));
+    diagnosis.examine(&table, Timestamp(3_000));
+    let warned = verdict(&table, &diagnosis);
+    assert_eq!((warned.kind(), warned.worst()), (VerdictKind::Trouble, Some(Severity::Warning)));
+    assert!(warned.servers().is_some_and(|servers| servers.serving() == (2, 3)) && warned.looked_at().is_some());
+    let counts = Verdict::of(&table, &diagnosis, Duration::from_secs(3), Severity::Critical);
+    assert_eq!(counts.kind(), VerdictKind::Well, "warnings do not count");
+    table.apply(lost(), Timestamp(3_500));
+    assert_eq!(verdict(&table, &diagnosis), Verdict::Unknown(NotKnown::NotLive));
+    table.apply(surveyed(0, Timestamp(4_000)), Timestamp(4_000));
+    let critical = verdict(&table, &diagnosis);
+    assert_eq!((critical.worst(), critical.looked_at()), (Some(Severity::Critical), None));
 }

@@ -31,6 +31,7 @@ use lockscope_model::diagnose::{Diagnosis, Severity};
 use lockscope_model::queue::LockTable;
 use lockscope_model::report::{Check, Ensemble, ServiceStatus, StatusLine, lines};
 use lockscope_model::text::human::{self, date_and_time};
+use lockscope_model::verdict::ServerTrouble;
 use lockscope_past::record::{PastTime, RecordedState};
 
 /// The minimum surveys of each server during a check; some findings need two.
@@ -313,7 +314,7 @@ fn read_past_state(settings: &ResolvedOptions, store: &Path, at: Option<PastTime
 
 /// Checks the live locks for `look_for` after everything was read, and a little longer while checks
 /// are open that could fail. Fails when the table is not live at the end: such a table has no
-/// findings.
+/// findings. If no server serves clients, that is the result.
 async fn look_live(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
     let look_for = options.look_for.unwrap_or(LOOK_FOR);
     let mut live = LiveTable::start(settings)?;
@@ -327,11 +328,17 @@ async fn look_live(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow
     live.survey(settings, true, look_for / VIEWS)?;
     let longest = look_for + settings.thresholds.settled_after + MORE_TIME;
     let watched = watch(&mut live, look_for..longest, options.fail_on).await;
+    live.newest_view().await;
     let (ensemble, trouble) = (live.ensemble(), live.trouble().to_owned());
     let (table, diagnosis, at) = live.stop().await;
-    let duration = watched?;
+    let nobody_serves = ServerTrouble::of(table.view()).is_some_and(|servers| servers.severity() == Severity::Critical);
+    let duration = match watched {
+        Err(_) if nobody_serves => look_for,
+        watched => watched?,
+    };
     some_root_is_readable(&table, &settings.roots)?;
-    ensure!(table.is_live(), "the connection was lost while the locks were read: {trouble}; try again");
+    let is_live = table.is_live() || nobody_serves;
+    ensure!(is_live, "the connection was lost while the locks were read: {trouble}; try again");
     Ok(Looked { ensemble, table, diagnosis, at, duration })
 }
 

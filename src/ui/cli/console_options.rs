@@ -22,8 +22,8 @@ pub(super) struct ConsoleOptions {
     environment: Environment,
     /// The path of the config file, existing or not.
     path: Option<PathBuf>,
-    /// Whether the given roots and locks are those of every context.
-    roots_are_of_all: bool,
+    /// Whether the given options are those of every context, as where several are shown.
+    are_of_all: bool,
     known: Mutex<Known>,
 }
 
@@ -52,17 +52,16 @@ impl ConsoleOptions {
     ) -> Self {
         let state = path.as_deref().and_then(state_of);
         let known = Mutex::new(Known { state, config, settings });
-        Self { given, environment, path, roots_are_of_all: false, known }
+        Self { given, environment, path, are_of_all: false, known }
     }
 
-    /// Keeps the given roots and locks in every context.
-    pub(super) fn with_roots_of_all(self) -> Self {
-        Self { roots_are_of_all: true, ..self }
+    /// Keeps the given options in every context.
+    pub(super) fn of_all(self) -> Self {
+        Self { are_of_all: true, ..self }
     }
 
     fn elsewhere(&self, context: &str) -> SharedOptions {
-        let options = elsewhere(&self.given, context);
-        if self.roots_are_of_all { SharedOptions { locks: self.given.locks.clone(), ..options } } else { options }
+        if self.are_of_all { one_of_all(&self.given, context) } else { elsewhere(&self.given, context) }
     }
 
     fn load(&self, earlier: &Config) -> Result<Config, String> {
@@ -186,6 +185,13 @@ pub(super) fn known_contexts(config: &Config) -> Vec<KnownContext> {
         production: context.production,
     };
     config.contexts.iter().map(context).collect()
+}
+
+/// Returns the options of one of several contexts. What is given on the command line holds in each
+/// of them.
+pub(super) fn one_of_all(given: &SharedOptions, context: &str) -> SharedOptions {
+    let ensemble = EnsembleOptions { context: Some(context.to_owned()), all_contexts: None, ..given.ensemble.clone() };
+    SharedOptions { ensemble, ..given.clone() }
 }
 
 /// Returns the given options without those that choose the ensemble, the part of it, and our

@@ -227,6 +227,13 @@ impl LiveTable {
         }
     }
 
+    /// Applies the newest server view that was not applied yet.
+    pub(super) async fn newest_view(&mut self) {
+        if let Ok(Some(view)) = timeout_at(Instant::now(), viewed(&mut self.surveyor)).await {
+            self.apply_view(&view);
+        }
+    }
+
     /// Applies a server view.
     pub(super) fn apply_view(&mut self, view: &Arc<ServerView>) {
         self.apply(Change::Surveyed { view: Arc::clone(view) }, view.at);

@@ -8,7 +8,7 @@ use futures::stream::{self, StreamExt};
 use serde::Serialize;
 
 use super::config::{Config, ConfigError};
-use super::console_options::{ConsoleOptions, elsewhere_environment, known_contexts, sentence};
+use super::console_options::{ConsoleOptions, elsewhere_environment, known_contexts, one_of_all, sentence};
 use super::options::{EnsembleOptions, Format, SharedOptions};
 use super::resolved::{Environment, ResolvedOptions};
 use super::{environment, exposed_folders, log, output, read_config, resolve_options, themes, usual_config};
@@ -110,8 +110,7 @@ fn each(options: &SharedOptions, environment: &Environment, config: &Config) -> 
             Err(error @ ConfigError::NoContext { .. }) => return Err(error.into()),
             file => file,
         };
-        // What is given on the command line holds in each of them.
-        let own = SharedOptions { ensemble: one(&options.ensemble, &name), ..options.clone() };
+        let own = one_of_all(options, &name);
         let settings = file.map_err(anyhow::Error::from).and_then(|file| {
             let settings = ResolvedOptions::resolve(own, &elsewhere_environment, file)?.with_config(config);
             Ok(ResolvedOptions { is_one_of_several: true, ..settings })
@@ -126,10 +125,6 @@ fn each(options: &SharedOptions, environment: &Environment, config: &Config) -> 
         }
     }
     Ok(all)
-}
-
-fn one(options: &EnsembleOptions, name: &str) -> EnsembleOptions {
-    EnsembleOptions { context: Some(name.to_owned()), all_contexts: None, ..options.clone() }
 }
 
 fn names(options: &EnsembleOptions, environment: &Environment, config: &Config) -> anyhow::Result<Vec<String>> {
@@ -254,7 +249,7 @@ pub(super) async fn screen(given: SharedOptions) -> anyhow::Result<()> {
     let mut options: TuiOptions = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
     options.notice = config.mistakes.first().map(|mistake| format!("{mistake}."));
     options.settings.contexts = known_contexts(&config);
-    let source = ConsoleOptions::new(given, environment, path, config, settings).with_roots_of_all();
+    let source = ConsoleOptions::new(given, environment, path, config, settings).of_all();
     // Boxed, because the screen's state is large.
     Box::pin(tui::run(options, Some(std::sync::Arc::new(source)), watched)).await?;
     Ok(())
@@ -272,4 +267,51 @@ fn watched(context: InContext) -> tui::EnsembleOptions {
     });
     let options = options.map_err(|error| sentence(&format!("{error:#}")));
     tui::EnsembleOptions { name, production, options }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::cli::config;
+    use crate::cli::options::WhichLocks;
+    use crate::tui::OptionsSource;
+
+    #[test]
+    fn an_ensemble_is_opened_with_the_options_with_which_it_is_watched() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        fs::write(&path, "session-timeout = '9s'\n[context.a]\nconnect = 'zk1'\nroot = ['/file']\n").unwrap();
+        let named = EnsembleOptions { config: Some(path.clone()), ..EnsembleOptions::default() };
+        let locks = |root: Option<&str>, lock: Option<&str>| WhichLocks {
+            root: root.map(|root| vec![crate::testing::path(root)]),
+            lock: lock.map(|lock| vec![crate::testing::path(lock)]),
+            ..WhichLocks::default()
+        };
+        let of = |ensemble, locks| SharedOptions { ensemble, locks, ..SharedOptions::default() };
+        let none = || locks(None, None);
+        let given = [
+            of(named.clone(), none()),
+            of(named.clone(), locks(Some("/given"), None)),
+            of(named.clone(), locks(None, Some("/lock"))),
+            of(named.clone(), WhichLocks { stuck_after: Some(Duration::from_secs(7)), ..none() }),
+            of(EnsembleOptions { session_timeout: Some(Duration::from_secs(5)), ..named.clone() }, none()),
+            of(EnsembleOptions { tls_ca: Some("ca.pem".into()), ..named.clone() }, none()),
+            of(EnsembleOptions { kerberos: Some(true), ..named.clone() }, none()),
+        ];
+        for given in given {
+            let (environment, config) = (Environment::default(), config::load(Some(&path), None).unwrap());
+            let all = EnsembleOptions { all_contexts: Some(true), ..given.ensemble.clone() };
+            let of_all = SharedOptions { ensemble: all, ..given.clone() };
+            let list = each(&of_all, &environment, &config).unwrap().into_iter().map(watched).next().unwrap();
+            let list = list.options.unwrap();
+            let settings = ResolvedOptions::resolve(given.clone(), &environment, config.options_in(None).unwrap());
+            let source =
+                ConsoleOptions::new(given, environment, Some(path.clone()), config, settings.unwrap()).of_all();
+            let opened = source.in_context("a").unwrap().watch();
+            assert_eq!(opened.observe, list.observe);
+            assert_eq!(format!("{opened:?}"), format!("{list:?}"));
+        }
+    }
 }

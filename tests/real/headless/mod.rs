@@ -16,6 +16,7 @@ mod record_disk;
 mod record_exact;
 mod semaphores;
 mod server_view;
+mod servers_out;
 mod several;
 mod short_sessions;
 mod since;

@@ -116,6 +116,16 @@ async fn a_stopped_and_a_hung_member_are_named_and_delay_no_view() {
     let refused = |view: &ServerView| error_of(view, &at).is_some_and(|error| error.contains("refused the connection"));
     let view = until(&mut surveyor, "the end of one", refused).await;
     assert_eq!(home_of(&view, &clients[leader]), Some(&*ensemble.address(leader)));
+    let out = |view: &ServerView| view.out_of_service().map(|member| member.address.clone()).eq([at.clone()]);
+    let view = until(&mut surveyor, "the end of one, twice", out).await;
+
+    // A survey that follows forgets neither the clients nor who is out of service.
+    surveyor.stop().await;
+    let mut surveyor =
+        Surveyor::start_after(options(&ensemble.connect_string(), ViewBy::FourLetter), &view).expect("it starts");
+    let first = surveyor.next().await.expect("a view");
+    assert!(out(&first) && first.members_known, "{first:#?}");
+    assert_eq!(home_of(&first, &clients[leader]), Some(&*ensemble.address(leader)));
     ensemble.start_again(hung);
     until(&mut surveyor, "all of them again", ServerView::every_member_answered).await;
     surveyor.stop().await;

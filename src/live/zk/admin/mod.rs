@@ -96,6 +96,13 @@ pub enum AdminError {
     },
 }
 
+impl AdminError {
+    /// Returns whether nothing came from the server: nobody listens, or nobody answers.
+    pub(in crate::zk) fn is_silence(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Silent { .. } | Self::Io { .. })
+    }
+}
+
 /// An answer of AdminServer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {

@@ -90,3 +90,10 @@ pub enum AskError {
         word: Word,
     },
 }
+
+impl AskError {
+    /// Returns whether nothing came from the server: nobody listens, or nobody answers.
+    pub(in crate::zk) fn is_silence(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::Silent { .. } | Self::Io { .. })
+    }
+}

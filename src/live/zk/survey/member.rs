@@ -12,6 +12,7 @@ use super::own_session::OwnSession;
 use super::pace::{CLIENTS, FIGURES, MIN_INTERVAL, Pace, WATCHERS};
 use super::{SurveyOptions, ViewBy};
 use crate::zk::admin::AdminTls;
+use crate::zk::call::NamedBy;
 use crate::zk::connect_string::ConnectString;
 use crate::zk::four_letter::AskError;
 use crate::zk::tls;
@@ -49,8 +50,15 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(address: MemberAddress, options: &SurveyOptions, target: &ConnectString) -> Self {
-        let view = MemberView::unasked(address.label.clone());
+    /// Creates a member that was not asked yet by this survey. `before` is what an earlier one knew.
+    pub(super) fn new(
+        address: MemberAddress,
+        options: &SurveyOptions,
+        target: &ConnectString,
+        before: Option<&MemberView>,
+    ) -> Self {
+        let (answered_at, rounds_out) = before.map_or((None, None), |before| (before.answered_at, before.rounds_out));
+        let view = MemberView { answered_at, rounds_out, ..MemberView::unasked(address.label.clone()) };
         let options = options.clone();
         let pace = |share| Pace::new(share, options.min_interval.max(MIN_INTERVAL), options.max_interval);
         let [clients, figures, watchers] = [CLIENTS, FIGURES, WATCHERS].map(pace);
@@ -109,18 +117,22 @@ impl Member {
                 self.store_answers(answers, asked_at, watchers);
                 self.view.timing.clock = expiry_clock;
                 self.view.answered_at = Some(answered_at);
+                self.view.rounds_out = rounds_out(&self.view, self.view.mode == Some(ServerMode::ReadOnly));
             }
-            Err(RoundFailure { sentence, leaderless, .. }) => {
+            Err(RoundFailure { sentence, leaderless, gone, .. }) => {
                 self.wait = self.clients.failed();
                 self.clock.forget();
                 self.first_listed.forget();
                 let MemberView { answered_at, timing: SessionTiming { settings, .. }, .. } = self.view;
+                let is_expected = answered_at.is_some() || self.address.named_by == NamedBy::User;
+                let rounds_out = rounds_out(&self.view, leaderless || gone && is_expected);
                 let unasked = MemberView::unasked(self.address.label.clone());
                 self.view = MemberView {
                     error: Some(sentence),
                     progress: leaderless.then_some(MemberProgress { asked_at, zxid: None }),
                     answered_at,
                     timing: SessionTiming { clock: None, settings },
+                    rounds_out,
                     ..unasked
                 };
             }
@@ -219,8 +231,9 @@ impl Member {
                 Ok(answers)
             }
             Err(failure) if failure.away => Err(failure),
-            Err(RoundFailure { sentence, .. }) => {
-                Err(RoundFailure::here(format!("{sentence}; AdminServer does not answer either: {http}")))
+            Err(failure) => {
+                let sentence = format!("{}; AdminServer does not answer either: {http}", failure.sentence);
+                Err(RoundFailure { sentence, ..failure })
             }
         }
     }
@@ -239,7 +252,8 @@ impl Member {
         answers.map_err(|error| {
             let leaderless = matches!(error, AskError::NotServing { .. });
             let away = leaderless || matches!(error, AskError::Refused { .. } | AskError::Silent { .. });
-            RoundFailure { sentence: error.to_string(), away, leaderless }
+            let gone = error.is_silence();
+            RoundFailure { sentence: error.to_string(), away, leaderless, gone }
         })
     }
 
@@ -256,7 +270,11 @@ impl Member {
         let tls = connector.as_ref().map(|connector| AdminTls { connector, has_certificate });
         by_http(&self.options.admin, tls.as_ref(), host, self.address.named_by, self.options.limits, wanted, load)
             .await
-            .map_err(|error| RoundFailure::here(error.to_string()))
+            .map_err(|error| {
+                // An AdminServer that never answered may be off.
+                let gone = self.view.answered_at.is_some() && error.is_silence();
+                RoundFailure { gone, ..RoundFailure::here(error.to_string()) }
+            })
     }
 }
 
@@ -268,12 +286,19 @@ struct RoundFailure {
     away: bool,
     /// Whether the server said that it serves no clients, for lack of a leader.
     leaderless: bool,
+    /// Whether nothing came from the server.
+    gone: bool,
 }
 
 impl RoundFailure {
     fn here(sentence: String) -> Self {
-        Self { sentence, away: false, leaderless: false }
+        Self { sentence, away: false, leaderless: false, gone: false }
     }
+}
+
+/// Counts another round in which a member is out of service, or none.
+fn rounds_out(before: &MemberView, is_out: bool) -> Option<u32> {
+    Some(if is_out { before.rounds_out.unwrap_or_default().saturating_add(1) } else { 0 })
 }
 
 fn listing<T: Keyed>(found: Option<(Vec<T>, bool)>, at: Timestamp) -> Option<Listing<T>> {

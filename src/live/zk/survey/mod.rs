@@ -104,22 +104,22 @@ impl Surveyor {
         Self::start_after(options, &ServerView::default())
     }
 
-    /// Starts as [`start`](Self::start) does, after another survey of the ensemble. If all members
-    /// answered that one, the first view is returned once they answered again, or after ten seconds:
-    /// a view without them would tell of clients that are gone.
+    /// Starts as [`start`](Self::start) does, after another survey of the ensemble. The first view is
+    /// returned once all members that answered that one have answered again, or after ten seconds: a
+    /// view without them would tell of clients that are gone. Members that did not serve go on so.
     ///
     /// # Panics
     ///
     /// Panics outside of a Tokio runtime.
     pub fn start_after(options: SurveyOptions, before: &ServerView) -> Result<Self, BadConnectString> {
-        let is_whole = before.every_member_answered();
+        let before = before.clone();
         let target = ConnectString::parse(&options.connection.connect, options.connection.tls.is_some())?;
         let (sender, views) = watch::channel(Arc::default());
         let (watchers_wanted, looked) = watch::channel(false);
         let cancel = CancellationToken::new();
         let stopped = cancel.clone();
         let task = tokio::spawn(async move {
-            let _ = stopped.run_until_cancelled(run::run(options, target, sender, looked, is_whole)).await;
+            let _ = stopped.run_until_cancelled(run::run(options, target, sender, looked, before)).await;
         });
         Ok(Self { views, watchers_wanted, task, cancel: cancel.drop_guard() })
     }
@@ -156,7 +156,7 @@ pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<Serv
     let own = OwnSession::once(&options.connection, &target, options.limits.within).await;
     let MemberList { members: addresses, incomplete } = find_members(&target, &own.configured).await;
     let asked = addresses.into_iter().map(|address| async {
-        let mut member = Member::new(address, options, &target);
+        let mut member = Member::new(address, options, &target, None);
         let load = member.ask(&own, watchers).await;
         (member.into_view(), load)
     });

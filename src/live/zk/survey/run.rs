@@ -39,16 +39,19 @@ struct Survey {
     /// Whether the config names further members.
     incomplete: bool,
     load: Load,
+    /// The last view of the survey before this one, until the first view.
+    before: ServerView,
 }
 
-/// Asks until nobody wants views. Dropping the future stops the survey. With `waits_for_all`, the
-/// first view is sent when all members have answered, or after [`MAX_WAIT_FOR_ALL`].
+/// Asks until nobody wants views. Dropping the future stops the survey. The first view is sent when
+/// the members that answered the survey `before` have answered again, or after
+/// [`MAX_WAIT_FOR_ALL`].
 pub(super) async fn run(
     options: SurveyOptions,
     target: ConnectString,
     views: watch::Sender<Arc<ServerView>>,
     watchers_wanted: watch::Receiver<bool>,
-    waits_for_all: bool,
+    before: ServerView,
 ) {
     if options.by == ViewBy::Off {
         return;
@@ -67,9 +70,10 @@ pub(super) async fn run(
         members: Vec::new(),
         incomplete: false,
         load: Load::default(),
+        before,
     };
     survey.update_members().await;
-    let mut waits_until = waits_for_all.then(|| Instant::now() + MAX_WAIT_FOR_ALL);
+    let mut waits_until = Some(Instant::now() + MAX_WAIT_FOR_ALL);
     loop {
         tokio::select! {
             () = views.closed() => return,
@@ -77,8 +81,8 @@ pub(super) async fn run(
             Ok(()) = survey.own.changed() => survey.update_members().await,
         }
         let view = survey.view();
-        if waits_until.is_none_or(|until| Instant::now() >= until || view.every_member_answered()) {
-            waits_until = None;
+        if waits_until.is_none_or(|until| Instant::now() >= until || knows_as_much(&view, &survey.before)) {
+            (waits_until, survey.before) = (None, ServerView::default());
             views.send_replace(Arc::new(view));
         }
     }
@@ -101,7 +105,8 @@ impl Survey {
         });
         for address in addresses {
             if !self.members.iter().any(|(other, ..)| *other == address) {
-                let member = Member::new(address.clone(), &self.options, &self.target);
+                let before = self.before.members.iter().find(|before| before.address == address.label);
+                let member = Member::new(address.clone(), &self.options, &self.target, before);
                 let view = member.view().clone();
                 let asking = keep_asking(member, self.own.clone(), self.watchers_wanted.clone(), self.reports.clone());
                 self.members.push((address, view, self.tasks.spawn(asking)));
@@ -124,6 +129,16 @@ impl Survey {
         let view = assemble(self.members.iter().map(|(_, view, _)| view.clone()).collect(), &own, load);
         ServerView { members_known: view.members_known && !self.incomplete, ..view }
     }
+}
+
+/// Returns whether a view has the answers of all members that answered before.
+fn knows_as_much(view: &ServerView, before: &ServerView) -> bool {
+    let answers = |before: &MemberView| {
+        view.members.iter().any(|member| member.address == before.address && member.mode.is_some())
+    };
+    (view.members_known || !before.members_known)
+        && (view.every_member_answered() || !before.every_member_answered())
+        && before.members.iter().filter(|before| before.mode.is_some()).all(answers)
 }
 
 /// Asks one member at its pace until nobody listens.

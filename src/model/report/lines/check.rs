@@ -26,6 +26,13 @@ pub fn check(
     verdict: &Verdict,
     can_look_longer: bool,
 ) -> io::Result<()> {
+    if let Some(servers) = verdict.servers() {
+        writeln!(out, "{:<8}  {}", servers.severity().id(), escaped(&servers.to_string()))?;
+        writeln!(out, "          {}", servers.remedy())?;
+    }
+    if !table.is_live() {
+        return missing_answers(out, table.view());
+    }
     if diagnosis.findings().len() == 0 {
         let looked = verdict.looked_at().map(|looked| format!(", looked at for {}", duration(looked.lasted())));
         let locks = plural(table.lock_count(), "lock", "locks");

@@ -58,6 +58,10 @@ pub fn write_findings(page: &mut Writer, of: OfEnsemble<'_>) {
         page.sentence(&known, Tone::Unsure);
     }
     let Some(summary) = summary else { return };
+    if let Some(servers) = &summary.servers_trouble {
+        page.add(Some(sign_of(servers.severity())), None, &servers.to_string(), Tone::Strong);
+        page.sentence(&format!("what to do: {}", servers.remedy()), Tone::Text);
+    }
     let tone = if state == StateKind::Live { Tone::Strong } else { Tone::Unsure };
     for finding in &summary.findings {
         let lock = &finding.lock;

@@ -22,7 +22,7 @@ use lockscope_model::diagnose::Severity;
 use lockscope_model::summary::{FindingCounts, StateKind};
 use lockscope_model::text::human::{count, duration, plural, rate};
 use lockscope_model::text::{Keep, width};
-use lockscope_model::verdict::VerdictKind;
+use lockscope_model::verdict::{ServerTrouble, VerdictKind};
 
 /// The program's name, with a blank on either side.
 const PROGRAM: &str = " lockscope ";
@@ -50,11 +50,13 @@ impl ListView for Ensembles {
         let (theme, signs) = (view.theme, &view.theme.signs);
         let counts = row.summary.as_ref().map(|summary| summary.counts).unwrap_or_default();
         let style = |style| if row.is_live() { style } else { theme.dim };
+        let servers = row.servers_trouble().map(ServerTrouble::severity);
         let is_known = row.summary.as_ref().is_none_or(|summary| summary.verdict != VerdictKind::Unknown);
         match counts {
             FindingCounts { critical: 1.., .. } => Some((signs.bad, style(theme.bad))),
             _ if row.state().is_broken() => Some((signs.bad, theme.bad)),
             FindingCounts { warning: 1.., .. } => Some((signs.warning, style(theme.wait))),
+            FindingCounts { .. } if servers.is_some() => Some((signs.warning, style(theme.wait))),
             FindingCounts { .. } if row.is_live() && !is_known => Some((signs.unknown, theme.unsure)),
             FindingCounts { .. } => None,
         }
@@ -74,7 +76,7 @@ fn cell(view: View<'_>, row: &EnsembleRow, column: Placed<EnsembleColumn>) -> Ce
             Cell::new(format!("{name}{behind}"), if row.production { theme.wait } else { theme.strong })
         }
         EnsembleColumn::State => {
-            let (text, style) = state(theme, row.state());
+            let (text, style) = state(theme, row);
             Cell::new(view.fit(&text, columns, Keep::Start), style)
         }
         EnsembleColumn::Worst => worst(view, row, columns),
@@ -122,12 +124,18 @@ fn findings(view: View<'_>, row: &EnsembleRow, counts: FindingCounts, columns: u
 /// Names the worst lock and what is wrong with it, or why no lock can be seen.
 fn worst(view: View<'_>, row: &EnsembleRow, columns: usize) -> Cell {
     let theme = view.theme;
-    if let Some(reason) = row.reason() {
+    let trouble = row.servers_trouble();
+    if let Some(reason) = row.reason().filter(|_| trouble.is_none_or(|trouble| trouble.severity() < Severity::Critical))
+    {
         return Cell::new(view.fit(&escaped(reason), columns, Keep::Start), theme.bad);
     }
-    let Some(worst) = row.summary.as_ref().and_then(|summary| summary.findings.first()) else {
-        return Cell::new("", theme.dim);
-    };
+    let worst = row.summary.as_ref().and_then(|summary| summary.findings.first());
+    let is_worse = |trouble: &&ServerTrouble| worst.is_none_or(|worst| trouble.severity() > worst.severity);
+    if let Some(trouble) = trouble.filter(is_worse) {
+        let text = view.fit(&escaped(&trouble.to_string()), columns, Keep::Start);
+        return Cell::new(text, theme.severity(trouble.severity()));
+    }
+    let Some(worst) = worst else { return Cell::new("", theme.dim) };
     let style = if row.is_live() { theme.severity(worst.severity) } else { theme.dim };
     let (lock, code) = (worst.lock.to_string(), worst.code.title());
     // The name of the lock is cut rather than what is wrong with it.
@@ -136,7 +144,12 @@ fn worst(view: View<'_>, row: &EnsembleRow, columns: usize) -> Cell {
     Cell::new(view.fit(&format!("{lock}  {code}"), columns, Keep::Start), style)
 }
 
-fn state(theme: &Theme, state: StateKind) -> (String, Style) {
+fn state(theme: &Theme, row: &EnsembleRow) -> (String, Style) {
+    let state = row.state();
+    if let Some(trouble) = row.servers_trouble().filter(|_| state == StateKind::Live) {
+        let (serving, all) = trouble.serving();
+        return (format!("{} {} {serving}/{all}", theme.signs.warning, state.id()), theme.wait);
+    }
     let (sign, style) = match state {
         StateKind::Live => (theme.signs.holds, theme.good),
         StateKind::Reading | StateKind::Connecting => (theme.signs.busy, theme.wait),
@@ -150,8 +163,9 @@ pub fn draw_header(view: View<'_>, ensembles: &WatchedEnsembles, area: Rect, buf
     let (theme, signs) = (view.theme, &view.theme.signs);
     let mut counts = FindingCounts::default();
     for summary in ensembles.each().filter_map(|row| row.summary.as_ref()) {
-        counts.critical += summary.counts.critical;
-        counts.warning += summary.counts.warning;
+        let servers = summary.servers_trouble.as_ref().map(ServerTrouble::severity);
+        counts.critical += summary.counts.critical + usize::from(servers == Some(Severity::Critical));
+        counts.warning += summary.counts.warning + usize::from(servers == Some(Severity::Warning));
     }
     let live = ensembles.each().filter(|row| row.is_live()).count();
     let broken = ensembles.each().filter(|row| row.state().is_broken()).count();

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use zookeeper_client::CreateMode;
 
-use super::fixture::{MetricsFixture, Samples, comes, comes_as, goes, sum, waits};
-use crate::harness::prometheus::{Prometheus, asset, promtool};
+use super::fixture::{MetricsFixture, Samples, comes, comes_as, goes, samples, sum, waits};
+use crate::harness::ensemble::Ensemble;
+use crate::harness::prometheus::{Prometheus, asset, get, promtool};
 use crate::harness::wait::eventually;
+use crate::headless::program::{Running, lockscope};
 
 /// The time within which an alert must fire.
 const MAX_DELAY: Duration = Duration::from_secs(30);
@@ -125,7 +127,8 @@ async fn each_alert_fires_in_its_part_of_an_incident_and_in_no_other() {
     fixture.server.stop();
     let blind = eventually("blindness", async || {
         let samples = fixture.samples();
-        if sum(&samples, "lockscope_up", &[]) == Some(0.0) { Ok(samples) } else { Err("it sees") }
+        let seen = ["lockscope_up", "lockscope_servers_answering"].map(|family| sum(&samples, family, &[]));
+        if seen == [Some(0.0), Some(0.0)] { Ok(samples) } else { Err(seen) }
     })
     .await;
 
@@ -163,7 +166,7 @@ fn rule_test(parts: &Parts) -> String {
         ("4m", &[][..]),
         ("7m", &stuck),
         ("14m", &trouble),
-        ("18m", &["LockscopeBlind "]),
+        ("18m", &["EnsembleServerMissing ", "LockscopeBlind "]),
         ("26m", &["LockscopeDown "]),
     ] {
         let _ = writeln!(
@@ -177,4 +180,45 @@ fn rule_test(parts: &Parts) -> String {
         }
     }
     text
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_of_three_that_does_not_answer_fires_an_alert_after_a_minute() {
+    let mut ensemble = Ensemble::start();
+    let at = ensemble.connect_string();
+    let mut recorder = Running::start(lockscope(&["record", "--metrics", "0", "--connect", &at]));
+    let first: Value = serde_json::from_str(&recorder.line().await.expect("a line")).expect("JSON");
+    let address = first["metrics"].as_str().expect("an address");
+    let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).expect("a port");
+    let scraped = async |answering: f64| {
+        eventually("the servers", async || {
+            let (_, text) = get(port, "/metrics", &[]).map_err(|error| error.to_string())?;
+            let of_servers = |series: &String| series.starts_with("lockscope_servers");
+            let samples: Samples = samples(&text).into_iter().filter(|(series, _)| of_servers(series)).collect();
+            let seen = ["lockscope_servers", "lockscope_servers_answering"].map(|family| sum(&samples, family, &[]));
+            if seen == [Some(3.0), Some(answering)] { Ok(samples) } else { Err(format!("{seen:?}")) }
+        })
+        .await
+    };
+    let all = scraped(3.0).await;
+    ensemble.stop(ensemble.follower());
+    let some = scraped(2.0).await;
+    let mut text = format!(
+        "rule_files: ['{}']\nevaluation_interval: 30s\ntests:\n- interval: 30s\n  input_series:\n",
+        asset("alerts.yml")
+    );
+    for (series, value) in &all {
+        let _ = writeln!(text, "  - series: '{series}'\n    values: '{value}x9 {}x9'", some[series]);
+    }
+    text += "  - series: 'up{job=\"lockscope\"}'\n    values: '1x20'\n  promql_expr_test:\n";
+    for (at, samples) in
+        [("4m", "[]"), ("5m30s", "[]"), ("7m", "[{labels: '{alertname=\"EnsembleServerMissing\"}', value: 1}]")]
+    {
+        let alerts = "sum by (alertname) (ALERTS{alertstate=\"firing\"})";
+        let _ = writeln!(text, "  - expr: '{alerts}'\n    eval_time: {at}\n    exp_samples: {samples}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("test.yml");
+    fs::write(&path, text).expect("written");
+    promtool(&["test", "rules", &path.display().to_string()], "");
 }

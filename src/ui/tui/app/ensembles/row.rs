@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::tui::app::Filter;
 use lockscope_model::summary::{EnsembleFacts, EnsembleSummary, StateKind};
+use lockscope_model::verdict::ServerTrouble;
 
 /// An ensemble that the console watches.
 #[derive(Clone, Debug)]
@@ -42,6 +43,11 @@ impl EnsembleRow {
         self.trouble.as_deref().or_else(|| self.summary.as_ref()?.state.reason())
     }
 
+    /// What is wrong with its servers.
+    pub fn servers_trouble(&self) -> Option<&ServerTrouble> {
+        self.summary.as_ref()?.servers_trouble.as_ref()
+    }
+
     /// The row as JSON.
     pub(in crate::tui::app) fn facts(&self) -> EnsembleFacts<'_> {
         EnsembleFacts::new(
@@ -61,7 +67,7 @@ impl EnsembleRow {
         if self.production {
             matching.text("production");
         }
-        matching.texts(self.reason());
+        matching.texts(self.reason()).texts(self.servers_trouble().map(ToString::to_string).as_deref());
         for finding in self.summary.iter().flat_map(|summary| &summary.findings) {
             if matching.is_decided() {
                 break;

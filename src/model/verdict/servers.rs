@@ -1,0 +1,163 @@
+//! What is wrong with the servers themselves, whatever the locks are.
+
+use std::fmt;
+
+use crate::diagnose::Severity;
+use crate::server_view::{MemberView, ServerView};
+use crate::text::human::count;
+
+/// Maximum number of servers that a sentence names.
+const MAX_NAMED: usize = 5;
+
+/// Servers that do not serve clients, as two rounds of questions in a row showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerTrouble {
+    severity: Severity,
+    /// The addresses of those that do not answer.
+    silent: Vec<String>,
+    /// The addresses of those that answer that they have no leader.
+    leaderless: Vec<String>,
+    /// The number of all known servers.
+    all: usize,
+}
+
+impl ServerTrouble {
+    /// Judges the servers by their answers. A part of them out of service is a warning, all of them
+    /// are critical. Where none answers, nothing is known: all may be out of reach from here.
+    pub fn of(view: &ServerView) -> Option<Self> {
+        let (leaderless, silent): (Vec<&MemberView>, _) = view.out_of_service().partition(|member| member.answers());
+        let all = view.members.len();
+        let severity = match (view.is_served(), leaderless.len() + silent.len()) {
+            (_, 0) => return None,
+            (true, _) => Severity::Warning,
+            (false, out) if out == all && !leaderless.is_empty() => Severity::Critical,
+            (false, _) => return None,
+        };
+        let addresses = |members: Vec<&MemberView>| members.into_iter().map(|member| member.address.clone()).collect();
+        Some(Self { severity, silent: addresses(silent), leaderless: addresses(leaderless), all })
+    }
+
+    /// Returns how bad it is.
+    pub fn severity(&self) -> Severity {
+        self.severity
+    }
+
+    /// Returns the number of servers that do not answer.
+    pub fn silent(&self) -> usize {
+        self.silent.len()
+    }
+
+    /// Returns the number of servers that are not out of service, and the number of all.
+    pub fn serving(&self) -> (usize, usize) {
+        (self.all.saturating_sub(self.silent.len() + self.leaderless.len()), self.all)
+    }
+
+    /// Returns what to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self.severity {
+            Severity::Critical => "start servers until a majority runs, and check the network between them",
+            _ => "start these servers again, or see in their logs why they do not serve",
+        }
+    }
+}
+
+impl fmt::Display for ServerTrouble {
+    /// Writes `1 of 3 servers does not answer: zk3:2181`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let groups =
+            [(&self.silent, "does not answer", "do not answer"), (&self.leaderless, "has no leader", "have no leader")];
+        let groups = groups.into_iter().filter(|(members, ..)| !members.is_empty());
+        let verb = |members: &[String], one, many| if members.len() == 1 { one } else { many };
+        if self.severity == Severity::Critical {
+            let parts = groups.map(|(members, one, many)| format!("{} {}", names(members), verb(members, one, many)));
+            return write!(f, "no server serves clients: {}", parts.collect::<Vec<_>>().join("; "));
+        }
+        let parts = groups.map(|(members, one, many)| {
+            let (out, all) = (count(members.len()), count(self.all));
+            format!("{out} of {all} servers {}: {}", verb(members, one, many), names(members))
+        });
+        f.write_str(&parts.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// Returns the first few addresses, separated by commas.
+fn names(members: &[String]) -> String {
+    let named = members.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match members.len().saturating_sub(MAX_NAMED) {
+        0 => named,
+        more => format!("{named} and {} more", count(more)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server_view::{MemberProgress, ServerMode};
+    use lockscope_base::znode::Timestamp;
+
+    const NOW: Timestamp = Timestamp(100_000);
+
+    fn serving(number: u8, mode: ServerMode) -> MemberView {
+        MemberView { mode: Some(mode), rounds_out: Some(0), ..MemberView::unasked(format!("zk{number}:2181")) }
+    }
+
+    fn silent(number: u8, rounds: Option<u32>) -> MemberView {
+        let error = Some("refused the connection".to_owned());
+        MemberView { error, rounds_out: rounds, ..MemberView::unasked(format!("zk{number}:2181")) }
+    }
+
+    fn leaderless(number: u8) -> MemberView {
+        let progress = Some(MemberProgress { asked_at: NOW, zxid: None });
+        MemberView { progress, ..silent(number, Some(2)) }
+    }
+
+    fn told(members: Vec<MemberView>) -> Option<(Severity, String)> {
+        let trouble = ServerTrouble::of(&ServerView { at: NOW, members, ..ServerView::default() })?;
+        Some((trouble.severity(), trouble.to_string()))
+    }
+
+    fn warning(text: &str) -> Option<(Severity, String)> {
+        Some((Severity::Warning, text.to_owned()))
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_twice_is_named() {
+        let two = [serving(1, ServerMode::Leader), serving(2, ServerMode::Follower)];
+        let and = |third: MemberView| told(two.iter().cloned().chain([third]).collect());
+        assert_eq!(and(silent(3, Some(1))), None, "one round may meet a restart");
+        assert_eq!(and(silent(3, Some(2))), warning("1 of 3 servers does not answer: zk3:2181"));
+        assert_eq!(and(leaderless(3)), warning("1 of 3 servers has no leader: zk3:2181"));
+        let read_only = MemberView { rounds_out: Some(2), ..serving(3, ServerMode::ReadOnly) };
+        assert_eq!(and(read_only), warning("1 of 3 servers has no leader: zk3:2181"));
+        let refusing = MemberView { error: Some("cons is not allowed".to_owned()), ..serving(3, ServerMode::Follower) };
+        assert_eq!(and(refusing), None, "it answers");
+        assert_eq!(and(silent(3, Some(0))), None, "it may be out of reach from here");
+        assert_eq!(and(MemberView::unasked("zk3:2181".to_owned())), None, "it was not asked yet");
+    }
+
+    #[test]
+    fn a_recorded_server_is_silent_if_it_answered_and_has_not_for_long() {
+        let recorded =
+            |answered_at| told(vec![serving(1, ServerMode::Leader), MemberView { answered_at, ..silent(2, None) }]);
+        assert_eq!(recorded(None), None);
+        assert_eq!(recorded(Some(Timestamp(NOW.0 - 5_000))), None);
+        let long_ago = recorded(Some(Timestamp(NOW.0 - 11_000)));
+        assert_eq!(long_ago, warning("1 of 2 servers does not answer: zk2:2181"));
+    }
+
+    #[test]
+    fn without_a_server_that_serves_it_is_critical_if_one_says_so() {
+        let critical = told(vec![leaderless(1), silent(2, Some(2)), silent(3, Some(4))]);
+        let text = "no server serves clients: zk2:2181, zk3:2181 do not answer; zk1:2181 has no leader";
+        assert_eq!(critical, Some((Severity::Critical, text.to_owned())));
+        assert_eq!(told(vec![leaderless(1), silent(2, Some(1))]), None, "the other one may serve");
+        assert_eq!(told((1..=3).map(|number| silent(number, Some(9))).collect()), None, "all may be out of reach");
+    }
+
+    #[test]
+    fn of_many_servers_a_few_are_named() {
+        let members = (2..=9).map(|number| silent(number, Some(2))).chain([serving(1, ServerMode::Leader)]);
+        let named = "zk2:2181, zk3:2181, zk4:2181, zk5:2181, zk6:2181 and 3 more";
+        assert_eq!(told(members.collect()), warning(&format!("8 of 9 servers do not answer: {named}")));
+    }
+}
