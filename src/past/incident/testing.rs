@@ -1,8 +1,8 @@
 //! Incidents made by hand, for tests.
 
 use crate::record::history::{PastContender, PastDeletion, PastFinding, PastGap, PastWindow};
-use crate::record::tables::{ContenderEnd, Source, TimeBounds};
-use lockscope_base::znode::{SessionId, Timestamp};
+use crate::record::tables::{ContenderEnd, Source};
+use lockscope_base::znode::{SessionId, TimeBounds, Timestamp};
 
 /// The beginning of the incidents: 2024-05-01 14:41:07 UTC.
 pub(super) const BEGAN: i64 = 1_714_574_467_000;
@@ -70,6 +70,7 @@ pub(super) fn window() -> PastWindow {
         attempts: Vec::new(),
         is_cut: false,
         gaps: vec![PastGap { from: at(45_000), to: Some(at(50_000)), reason: "the network is down".to_owned() }],
+        ensemble: Vec::new(),
         findings: vec![PastFinding {
             lock: "/locks/billing".to_owned(),
             name: None,

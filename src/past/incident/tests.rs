@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::testing::{at, busy, holder, hostile, window};
 use super::{Incident, html, sentences, trace};
 use crate::record::history::{PastAttempts, PastWindow};
-use crate::record::tables::{ContenderEnd, TimeBounds};
-use lockscope_base::znode::SessionId;
+use crate::record::tables::ContenderEnd;
+use lockscope_base::znode::{SessionId, TimeBounds};
 
 fn told(window: &PastWindow) -> Vec<String> {
     sentences::sentences(&Incident::new(window), true)

@@ -18,8 +18,8 @@ use crate::zk::tls;
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::server_view::{
-    Anchor, AskedBy, ExpiryClock, FirstListed, Keyed, Listing, Load, MemberProgress, MemberView, Provenance,
-    ServerClock, ServerMode, SessionTiming, Transport, WatchedPath,
+    Absence, AbsenceReason, Anchor, AskedBy, ExpiryClock, FirstListed, Keyed, Listing, Load, MemberExtras,
+    MemberProgress, MemberView, Provenance, ServerClock, ServerMode, SessionTiming, Transport, WatchedPath,
 };
 
 /// How long an AdminServer is left alone after it gave no answer.
@@ -110,15 +110,20 @@ impl Member {
                 self.view.timing.clock = expiry_clock;
                 self.view.answered_at = Some(answered_at);
             }
-            Err(RoundFailure { sentence, leaderless, .. }) => {
+            Err(RoundFailure { sentence, absence }) => {
                 self.wait = self.clients.failed();
                 self.clock.forget();
                 self.first_listed.forget();
                 let MemberView { answered_at, timing: SessionTiming { settings, .. }, .. } = self.view;
+                let leaderless = absence == AbsenceReason::Leaderless;
                 let unasked = MemberView::unasked(self.address.label.clone());
                 self.view = MemberView {
                     error: Some(sentence),
-                    progress: leaderless.then_some(MemberProgress { asked_at, zxid: None }),
+                    extras: MemberExtras {
+                        progress: leaderless.then_some(MemberProgress { asked_at, zxid: None }),
+                        absence: Some(Absence { asked_at, why: absence }),
+                        ..MemberExtras::default()
+                    },
                     answered_at,
                     timing: SessionTiming { clock: None, settings },
                     ..unasked
@@ -147,7 +152,8 @@ impl Member {
         view.version = answers.server.version;
         let zxid = answers.server.zxid.filter(|_| view.mode != Some(ServerMode::ReadOnly));
         let says = zxid.is_some() || view.mode == Some(ServerMode::ReadOnly);
-        view.progress = says.then_some(MemberProgress { asked_at: at, zxid });
+        view.extras.absence = None;
+        view.extras.progress = says.then_some(MemberProgress { asked_at: at, zxid });
         view.connections = listing(answers.connections, at);
         view.sessions = listing(answers.sessions, at);
         view.ephemerals = answers.ephemerals;
@@ -155,7 +161,7 @@ impl Member {
             self.figures.answered(took);
             self.problems[0] = problem;
             (view.watch_count, view.watch_totals, view.fired) = (found.watches, found.totals, found.fired);
-            view.sync_settings = found.sync_settings;
+            view.extras.set_figures(&found.health, found.sync_settings);
             view.health = Some(found.health);
             view.timing.settings = found.settings.or(view.timing.settings);
             view.counted_at = Some(at);
@@ -218,7 +224,7 @@ impl Member {
                     .for_each(|problem| *problem = format!("{problem}; AdminServer does not answer either: {http}"));
                 Ok(answers)
             }
-            Err(failure) if failure.away => Err(failure),
+            Err(failure) if failure.absence != AbsenceReason::NotAsked => Err(failure),
             Err(RoundFailure { sentence, .. }) => {
                 Err(RoundFailure::here(format!("{sentence}; AdminServer does not answer either: {http}")))
             }
@@ -237,9 +243,13 @@ impl Member {
         let answers =
             by_four_letter(tls.as_ref(), address, self.address.named_by, self.options.limits, wanted, load).await;
         answers.map_err(|error| {
-            let leaderless = matches!(error, AskError::NotServing { .. });
-            let away = leaderless || matches!(error, AskError::Refused { .. } | AskError::Silent { .. });
-            RoundFailure { sentence: error.to_string(), away, leaderless }
+            let absence = match error {
+                AskError::NotServing { .. } => AbsenceReason::Leaderless,
+                AskError::Refused { .. } => AbsenceReason::Refused,
+                AskError::Silent { .. } => AbsenceReason::Silent,
+                _ => AbsenceReason::NotAsked,
+            };
+            RoundFailure { sentence: error.to_string(), absence }
         })
     }
 
@@ -264,15 +274,13 @@ impl Member {
 #[derive(Debug)]
 struct RoundFailure {
     sentence: String,
-    /// Whether the server itself is gone or busy, not only its four-letter words.
-    away: bool,
-    /// Whether the server said that it serves no clients, for lack of a leader.
-    leaderless: bool,
+    /// What it tells of the server itself, and not only of its four-letter words.
+    absence: AbsenceReason,
 }
 
 impl RoundFailure {
     fn here(sentence: String) -> Self {
-        Self { sentence, away: false, leaderless: false }
+        Self { sentence, absence: AbsenceReason::NotAsked }
     }
 }
 

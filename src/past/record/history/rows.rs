@@ -4,8 +4,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
 use crate::record::row_memory::RowMemory;
-use crate::record::tables::{ContenderEnd, Source, TimeBounds, columns};
-use lockscope_base::znode::{SessionId, Timestamp};
+use crate::record::tables::{ContenderEnd, Source, columns};
+use lockscope_base::znode::{SessionId, TimeBounds, Timestamp};
 
 /// A contender of the past. Texts from znodes are unescaped and must be escaped before they are
 /// shown.
