@@ -12,7 +12,7 @@ use super::lock_rows::{Incident, LockRows};
 use super::standstill::Standstill;
 use crate::record::history::{PastEnsembleEvent, PastFinding, PastGap};
 use crate::record::tables::ContenderEnd;
-use lockscope_base::znode::{SessionId, TimeRange, Timestamp};
+use lockscope_base::znode::{SessionId, TimeBounds, TimeRange, Timestamp};
 use lockscope_model::diagnose::{Code, Thresholds};
 use lockscope_model::ensemble::EnsembleEventKind;
 
@@ -26,6 +26,13 @@ const MIN_CAUSE: Duration = Duration::from_secs(2);
 /// Servers grant no longer session timeouts unless they are configured to: twenty ticks of two
 /// seconds. Recordings do not have the timeouts.
 pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(40);
+
+/// A moment explains nothing if it is known only between bounds that are further apart: for most of
+/// that time, clients may have been served.
+const LONGEST_CHANGE: Duration = Duration::from_secs(10);
+
+/// Stands for the time before which an event may have begun that was found at the first look.
+pub(super) const BEFORE_THE_FIRST_LOOK: Timestamp = Timestamp(0);
 
 /// A cause, with the standstills or parts of them that are charged to it.
 #[derive(Debug)]
@@ -132,7 +139,14 @@ pub(super) fn causes<'a>(incident: &Incident<'a>) -> Vec<Cause<'a>> {
 
 /// Returns the time of an event, as long as it may have been.
 pub(super) fn time_of(event: &PastEnsembleEvent, until: Timestamp) -> TimeRange {
-    TimeRange { from: event.began.after, to: event.ended.map_or(until, |ended| ended.before) }
+    let TimeBounds { after, before } = event.began;
+    let from = if after == BEFORE_THE_FIRST_LOOK { before } else { after };
+    TimeRange { from, to: event.ended.map_or(until, |ended| ended.before) }
+}
+
+/// Returns whether an event happened in a moment, which its bounds enclose.
+pub(super) fn is_moment(event: &PastEnsembleEvent) -> bool {
+    event.ended == Some(event.began)
 }
 
 fn outages(incident: &Incident<'_>) -> Vec<(TimeRange, usize)> {
@@ -142,10 +156,12 @@ fn outages(incident: &Incident<'_>) -> Vec<(TimeRange, usize)> {
         EnsembleEventKind::LeaderChanged => Some(2),
         EnsembleEventKind::MemberMissing | EnsembleEventKind::SlowWrites | EnsembleEventKind::NotSeen => None,
     };
-    let events = incident.window.ensemble.iter().enumerate();
-    let mut outages: Vec<_> = events
-        .filter_map(|(at, event)| Some((rank(event)?, time_of(event, incident.window.known_until), at)))
-        .collect();
+    let outage = |(at, event): (usize, &PastEnsembleEvent)| {
+        let time = time_of(event, incident.window.known_until);
+        let is_known = !is_moment(event) || time.length() <= LONGEST_CHANGE;
+        Some((rank(event).filter(|_| is_known)?, time, at))
+    };
+    let mut outages: Vec<_> = incident.window.ensemble.iter().enumerate().filter_map(outage).collect();
     outages.sort_unstable();
     outages.into_iter().map(|(_, time, at)| (time, at)).collect()
 }

@@ -124,10 +124,10 @@ fn standstill(incident: &Incident<'_>, lock: &LockRows<'_>, found: &Standstill, 
 
 /// Names two holders, and counts the others.
 fn holders(incident: &Incident<'_>, found: &Standstill) -> String {
-    let named = found.holders.iter().take(MAX_HOLDERS).filter_map(|at| incident.contender(*at)).map(words::client);
+    let clients = found.holders.iter().take(MAX_HOLDERS).filter_map(|at| incident.contender(*at)).map(words::client);
     let more = found.more_holders + found.holders.len().saturating_sub(MAX_HOLDERS);
     let more = (more > 0).then(|| plural(more, "other", "others"));
-    let names: Vec<String> = named.chain(more).collect();
+    let names: Vec<String> = clients.chain(more).collect();
     if names.is_empty() { "nobody known".to_owned() } else { names.join(", ") }
 }
 

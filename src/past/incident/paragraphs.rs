@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::causes::{Cause, CauseKind, LONGEST_TIMEOUT, MIN_TOLD, causes, time_of};
+use super::causes::{Cause, CauseKind, LONGEST_TIMEOUT, MIN_TOLD, causes, is_moment, time_of};
 use super::critical::{Critical, untold};
 use super::lock_rows::Incident;
 use super::sentences::{Times, calm, held};
@@ -119,7 +119,7 @@ fn of_cause<'a>(incident: &Incident<'a>, cause: &Cause<'a>, times: Times) -> Par
         CauseKind::NotSeen(gap) => {
             gap_told = Some(*gap);
             let time = TimeRange { from: gap.from, to: gap.to.unwrap_or(until) };
-            let (when, reason) = (times.from_to(time), words::sentence(&gap.reason));
+            let (when, reason) = (times.of_range(time), words::sentence(&gap.reason));
             let text = format!("Nothing was seen {when}: {reason}. {}; why is not known.", stood.without_times());
             ("not-seen", time, text)
         }
@@ -160,7 +160,7 @@ fn of_event(incident: &Incident<'_>, event: &PastEnsembleEvent, stood: &Stood, t
     let member = event.member.as_deref().map(|member| format!(" to {}", words::name(member))).unwrap_or_default();
     let epoch = event.epoch.map(|epoch| format!(", with epoch {epoch}")).unwrap_or_default();
     let detail = event.detail.as_deref().map(|detail| format!(" ({})", words::sentence(detail))).unwrap_or_default();
-    let when = times.from_to(time);
+    let when = if is_moment(event) { times.between(widest) } else { times.of_range(time) };
     let (what, ends_sessions) = match event.what {
         EnsembleEventKind::NoMajority => (format!("Nobody was served {when}: the ensemble had no majority"), true),
         EnsembleEventKind::Election => (format!("The members elected a leader {when}{epoch}"), true),
@@ -171,7 +171,9 @@ fn of_event(incident: &Incident<'_>, event: &PastEnsembleEvent, stood: &Stood, t
         EnsembleEventKind::MemberMissing | EnsembleEventKind::NotSeen => (format!("Nothing was seen {when}"), false),
     };
     let lasts = if event.ended.is_none() { ", and it lasted when the recording ended" } else { "" };
-    let sessions = if ends_sessions { ended_sessions(incident, widest) } else { 0 };
+    // A transaction log shows the sessions that ended, too.
+    let is_said = event.detail.as_deref().is_some_and(|detail| detail.contains("sessions expired"));
+    let sessions = if ends_sessions && !is_said { ended_sessions(incident, widest) } else { 0 };
     let ended = match sessions {
         0 => String::new(),
         1 => "; 1 session ended then, whose client may live".to_owned(),
@@ -218,7 +220,7 @@ fn of_critical<'a>(incident: &Incident<'a>, critical: &Critical<'a>, times: Time
     let Critical { lock, finding, time, more, last_leader } = critical;
     let rows = &incident.locks[*lock];
     let name = words::lock(rows.path, rows.name);
-    let when = times.from_to(*time);
+    let when = times.of_range(*time);
     let open = if finding.cleared_at.is_none() { ", and still when the recording ended" } else { "" };
     let again = match more {
         0 => String::new(),

@@ -27,8 +27,16 @@ impl Times {
         if is_of_the_day { exact_time(at, self.utc) } else { date_and_time(at, self.utc) }
     }
 
+    /// Returns the time of a moment within bounds, such as `between 14:41:12.000 and 14:41:13.000`.
+    pub fn between(self, bounds: TimeRange) -> String {
+        match bounds {
+            TimeRange { from, to } if from == to => format!("at {}", self.at(to)),
+            TimeRange { from, to } => format!("between {} and {}", self.at(from), self.at(to)),
+        }
+    }
+
     /// Returns a time such as `from 14:41:12.000 to 14:41:39.000 (27s)`.
-    pub fn from_to(self, time: TimeRange) -> String {
+    pub fn of_range(self, time: TimeRange) -> String {
         format!("from {} to {} ({})", self.at(time.from), self.at(time.to), duration(time.length()))
     }
 }

@@ -42,10 +42,10 @@ struct Done {
     ended: (i64, i64),
 }
 
-/// Starts to record, and waits until everything was read.
-async fn recording(connect: &str, store: &Path) -> Running {
-    let mut recorder =
-        Running::start(lockscope(&["record", "--store", store.to_str().expect("a path"), "--connect", connect]));
+/// Starts to record with more options, and waits until everything was read.
+pub(super) async fn recording(options: &[&str], connect: &str, store: &Path) -> Running {
+    let arguments = ["record", "--store", store.to_str().expect("a path"), "--connect", connect];
+    let mut recorder = Running::start(lockscope(&[&arguments, options].concat()));
     let first: Value = serde_json::from_str(&recorder.line().await.expect("a line")).expect("JSON");
     assert_eq!(first["recording"], store.to_str().expect("a path"));
     eventually("the first reading", async || {
@@ -62,7 +62,7 @@ async fn recording(connect: &str, store: &Path) -> Running {
 
 /// Waits until the recording shows a holder of the lock and, with a time, a waiter that has waited
 /// this long.
-async fn until_recorded(store: &Path, lock: &str, waited_ms: Option<u64>) {
+pub(super) async fn until_recorded(store: &Path, lock: &str, waited_ms: Option<u64>) {
     let store = store.to_str().expect("a path");
     eventually("a hold and a wait in the recording", async || {
         let history = run(lockscope(&["history", lock, "--store", store])).await.json();
@@ -172,7 +172,7 @@ fn element<'a>(page: &'a str, begins: &str, ends: &str) -> &'a str {
     &page[start..start + length + ends.len()]
 }
 
-async fn stop(recorder: Running) {
+pub(super) async fn stop(recorder: Running) {
     recorder.signal("TERM");
     let ended = recorder.ended().await;
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -184,7 +184,7 @@ async fn a_report_names_the_true_holder_cause_and_length_of_each_standstill() {
     let connect = server.connect_string();
     let folder = tempfile::tempdir().expect("a folder");
     let (store, page, trace) = (folder.path().join("r.db"), folder.path().join("r.html"), folder.path().join("r.json"));
-    let recorder = recording(&connect, &store).await;
+    let recorder = recording(&[], &connect, &store).await;
     let client = zk::connect(&connect).await;
     let done = tokio::join!(
         killed(Foreign::kazoo(&connect), Foreign::kazoo(&connect), "lock", ("/kazoo", &store)),
@@ -271,7 +271,7 @@ async fn names_and_data_of_znodes_stay_text_in_history_page_and_trace() {
     let connect = zk::own_root("incident-hostile").await;
     let folder = tempfile::tempdir().expect("a folder");
     let store = folder.path().join("r.db");
-    let recorder = recording(&connect, &store).await;
+    let recorder = recording(&[], &connect, &store).await;
     let client = zk::connect(&connect).await;
     let parent = "/<script>alert('1')<script>\"--";
     zk::make(&client, [parent.to_owned()]).await;

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::incident::causes::causes;
+use crate::incident::causes::{BEFORE_THE_FIRST_LOOK, causes};
 use crate::incident::paragraphs;
 use crate::incident::testing::{at, at_lock, contended, ensemble_event, finding, holder, reader, waiter, window};
 use crate::incident::{Incident, html};
-use crate::record::history::{PastAttempts, PastContender, PastFinding, PastGap, PastWindow};
+use crate::record::history::{PastAttempts, PastContender, PastEnsembleEvent, PastFinding, PastGap, PastWindow};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{SessionId, TimeBounds, TimeRange, Timestamp};
 use lockscope_model::ensemble::EnsembleEventKind;
@@ -211,6 +211,26 @@ fn a_lost_majority_is_told_even_if_no_lock_is_known_to_have_stood() {
     insta::assert_snapshot!(told(&window).join("\n"), @"Nobody was served from 14:41:19.000 to 14:42:07.000 (48s): the ensemble had no majority, and it lasted when the recording ended. No lock is known to have stood.");
     window.ensemble = vec![ensemble_event(EnsembleEventKind::NoMajority, 12_000, 12_300)];
     assert_eq!(kinds(&window), [""; 0]);
+}
+
+#[test]
+fn a_change_of_leader_explains_what_stood_then_if_it_is_known_when_that_was() {
+    let mut window = contended(kept());
+    let mut change = |from, to| {
+        let bounds = TimeBounds::between(at(from), at(to));
+        let event = ensemble_event(EnsembleEventKind::LeaderChanged, from, to);
+        window.ensemble = vec![PastEnsembleEvent { began: bounds, ended: Some(bounds), epoch: Some(5), ..event }];
+        told(&window)
+    };
+    insta::assert_snapshot!(change(20_000, 24_000)[1], @"The leadership of the ensemble went over between 14:41:27.000 and 14:41:31.000, with epoch 5. /locks/billing stood, 1 waited 4.0s.");
+    assert_eq!(change(12_000, 48_000).len(), 1, "nobody wrote between two epochs of a quiet ensemble");
+    // Nobody looked before.
+    window.ensemble[0].began = TimeBounds::between(BEFORE_THE_FIRST_LOOK, at(30_000));
+    (window.ensemble[0].what, window.ensemble[0].ended) =
+        (EnsembleEventKind::NoMajority, Some(TimeBounds::exact(at(40_000))));
+    assert!(
+        told(&window).iter().any(|told| told.starts_with("Nobody was served from 14:41:37.000 to 14:41:47.000 (10s)"))
+    );
 }
 
 #[test]
