@@ -6,6 +6,7 @@
 //! - [`server_view`]: what the servers report: connections, sessions, watches, watch events.
 //! - [`queue`]: the state. A [`Change`](queue::Change) goes in, and
 //!   [`Happening`](queue::Happening)s come out.
+//! - [`ensemble`]: what happened to the ensemble as a whole.
 //! - [`follow`]: which nodes to read, and which changes follow from watch events and answers.
 //! - [`diagnose`]: which session is alive, which watches are missing, and why a lock is stuck.
 //! - [`verdict`]: whether the locks are in trouble, well by what was looked at, or not known.
@@ -22,6 +23,7 @@
 extern crate self as lockscope_model;
 
 pub mod diagnose;
+pub mod ensemble;
 pub mod follow;
 pub mod members;
 pub mod metrics;

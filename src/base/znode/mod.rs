@@ -12,6 +12,7 @@ mod sequence;
 mod stat;
 mod text;
 mod time;
+mod time_bounds;
 
 pub use id::{SessionId, Zxid};
 pub use own_timeout::{is_marked_timeout, marked_timeout};
@@ -20,3 +21,4 @@ pub use sequence::Sequence;
 pub use stat::{MAX_KEPT_DATA, Node, NodeData, ZnodeStat};
 pub use text::{escaped, escaped_bytes, must_be_escaped};
 pub use time::{TimeRange, Timestamp};
+pub use time_bounds::TimeBounds;

@@ -334,6 +334,27 @@ impl Code {
         self.traits().id
     }
 
+    /// Returns the code with this name.
+    pub fn from_id(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.id() == id)
+    }
+
+    /// Returns whether such a finding, while it stands, can be why others wait. An idle holder works
+    /// as it is meant to; an owner that is silent or replaced does not, whether or not it is the only
+    /// cause.
+    pub fn explains_waits(self) -> bool {
+        match self {
+            Self::IdleHolder => false,
+            Self::SilentHolder | Self::AdoptedNode => true,
+            _ => self.traits().explains == Explains::Cause,
+        }
+    }
+
+    /// Returns whether such a finding only tells that others wait.
+    pub fn is_symptom(self) -> bool {
+        self == Self::IdleHolder || self.traits().explains == Explains::Symptom
+    }
+
     /// Returns whether only the servers' answers show such a finding.
     pub fn needs_servers(self) -> bool {
         self.traits().evidence != Evidence::Znodes
@@ -360,6 +381,8 @@ mod tests {
     fn names_in_json_are_those_of_the_codes() {
         for code in Code::ALL {
             assert_eq!(serde_json::to_value(code).expect("a name"), code.id());
+            assert_eq!(Code::from_id(code.id()), Some(code));
+            assert!(!(code.explains_waits() && code.is_symptom()), "{code}");
         }
     }
 

@@ -104,6 +104,7 @@ pub use session_expired::SessionEvidence;
 pub use sessions::LastConnection;
 pub use table::LockTable;
 pub use timeline::Timeline;
+pub use upheaval::EnsembleState;
 
 #[cfg(test)]
 pub(crate) mod tests;

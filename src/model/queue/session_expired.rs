@@ -46,26 +46,19 @@ const CONNECTED_EXPIRY_PART: u32 = 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionEvidence {
     members: Vec<SessionTiming>,
-    /// Since when sessions have no connection. Under [`NO_SESSION`], the last upheaval of the
-    /// ensemble: since when any session may have lost its connection.
+    /// Since when sessions have no connection.
     disconnected: BTreeMap<SessionId, Timestamp>,
 }
-
-/// No session has this id: servers write it for a node without a session.
-const NO_SESSION: SessionId = SessionId(0);
 
 impl LockTable {
     /// Returns the evidence about the ends of sessions. It is not part of the serialized table.
     pub fn session_evidence(&self) -> SessionEvidence {
-        let mut disconnected = self.sessions.disconnected().clone();
-        disconnected.extend(self.upheaval_at.map(|at| (NO_SESSION, at)));
-        SessionEvidence { members: self.view.timings(), disconnected }
+        SessionEvidence { members: self.view.timings(), disconnected: self.sessions.disconnected().clone() }
     }
 
     /// Returns the table with the evidence that was stored beside it.
     #[must_use]
-    pub fn with_session_evidence(mut self, mut evidence: SessionEvidence) -> Self {
-        self.upheaval_at = evidence.disconnected.remove(&NO_SESSION);
+    pub fn with_session_evidence(mut self, evidence: SessionEvidence) -> Self {
         Arc::make_mut(&mut self.view).set_timings(&evidence.members);
         self.sessions.set_disconnected(evidence.disconnected);
         self

@@ -49,7 +49,7 @@ pub struct LockTable {
     pub(super) view: Arc<ServerView>,
     pub(super) sessions: Sessions,
     /// When the ensemble last changed in a way that makes sessions move. Recordings store it beside
-    /// the table ([`SessionEvidence`](super::SessionEvidence)).
+    /// the table ([`EnsembleState`](super::EnsembleState)).
     #[serde(skip)]
     pub(super) upheaval_at: Option<Timestamp>,
     pub(super) clock: Clock,

@@ -1,10 +1,35 @@
 //! Notices upheavals of the ensemble, after which sessions look for another server.
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
 use super::LockTable;
-use crate::server_view::{MemberView, ServerMode, ServerView};
+use crate::server_view::{MemberView, ServerMode, ServerView, ViewExtras};
 use lockscope_base::znode::Timestamp;
 
+/// What the table knows of the ensemble as a whole, as a recording stores it. It is stored beside
+/// the table, because older recordings have no place for it in the table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnsembleState {
+    extras: ViewExtras,
+    upheaval_at: Option<Timestamp>,
+}
+
 impl LockTable {
+    /// Returns what is known of the ensemble. It is not part of the serialized table.
+    pub fn ensemble_state(&self) -> EnsembleState {
+        EnsembleState { extras: self.view.extras(), upheaval_at: self.upheaval_at }
+    }
+
+    /// Returns the table with what was stored beside it.
+    #[must_use]
+    pub fn with_ensemble_state(mut self, state: EnsembleState) -> Self {
+        Arc::make_mut(&mut self.view).set_extras(&state.extras);
+        self.upheaval_at = state.upheaval_at;
+        self
+    }
+
     /// Returns when a member of the ensemble last went, came back or changed its role, by this
     /// machine's clock. `None` if that was never seen.
     ///

@@ -77,7 +77,7 @@ impl MembersFacts {
     /// Creates the facts from the servers' answers about themselves.
     pub fn new(view: &ServerView) -> Self {
         let leads = |member: &&MemberView| member.mode.is_some_and(ServerMode::keeps_sessions);
-        let zxid_of = |member: &MemberView| member.progress.and_then(|progress| progress.zxid);
+        let zxid_of = |member: &MemberView| member.extras.progress.and_then(|progress| progress.zxid);
         let newest = view.members.iter().filter_map(zxid_of).max();
         let leader = view.members.iter().find(leads).and_then(zxid_of).or(newest);
         let members = view.members.iter().map(|member| MemberFacts {
@@ -230,7 +230,7 @@ fn lag(leader: Zxid, zxid: Zxid) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server_view::MemberProgress;
+    use crate::server_view::{MemberExtras, MemberProgress};
     use crate::testing::path;
     use lockscope_base::znode::Timestamp;
 
@@ -238,7 +238,10 @@ mod tests {
         MemberView {
             mode: Some(mode),
             version: Some("3.8.0-x, built".to_owned()),
-            progress: Some(MemberProgress { asked_at: Timestamp(0), zxid: Some(Zxid(zxid)) }),
+            extras: MemberExtras {
+                progress: Some(MemberProgress { asked_at: Timestamp(0), zxid: Some(Zxid(zxid)) }),
+                ..MemberExtras::default()
+            },
             health: Some(Health { outstanding: Some(3), ..Health::default() }),
             ..MemberView::unasked(address.to_owned())
         }

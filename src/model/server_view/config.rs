@@ -12,6 +12,8 @@ pub struct ConfiguredServer {
     /// The server's address for clients, `HOST:PORT`. `None` when `zoo.cfg` sets it with
     /// `clientPort=`, which the config does not contain.
     pub client: Option<String>,
+    /// Whether the server votes; observers do not.
+    pub votes: bool,
 }
 
 /// The servers in the ensemble's own config.
@@ -48,6 +50,12 @@ impl EnsembleConfig {
         }
         found
     }
+
+    /// Returns the number of servers that vote; one for a standalone server, which has no config.
+    pub fn voters(&self) -> u16 {
+        let voters = self.servers.iter().filter(|server| server.votes).count();
+        if self.servers.is_empty() { 1 } else { u16::try_from(voters).unwrap_or(u16::MAX) }
+    }
 }
 
 /// Reads `1=HOST:PORT:PORT[:role][|...][;[ADDRESS:]PORT]`. `None` when any part is malformed.
@@ -60,7 +68,8 @@ fn server(line: &str) -> Option<ConfiguredServer> {
         Some(client) => Some(client_address(client, &host)?),
         None => None,
     };
-    Some(ConfiguredServer { id: id.parse().ok()?, host, client })
+    let votes = !quorum.trim_ascii().ends_with(":observer");
+    Some(ConfiguredServer { id: id.parse().ok()?, host, client, votes })
 }
 
 /// Returns the address for clients from a port alone, or from a listening address and a port. An
@@ -125,13 +134,15 @@ mod tests {
             server.3=10.0.0.3:1:2:participant;10.1.0.3:2183\nserver.4=[::1]:1:2|[::2]:1:2;[::]:2184\nversion=100000000";
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(clients(config), [some("zk1:2181"), some("zk2:2182"), some("10.1.0.3:2183"), some("[::1]:2184")]);
+        assert_eq!(EnsembleConfig::read(config.as_bytes()).voters(), 3, "an observer does not vote");
+        assert_eq!(EnsembleConfig::default().voters(), 1);
     }
 
     #[test]
     fn a_server_with_its_client_port_in_its_own_file_has_no_client_address() {
         let config = "server.1=127.0.0.1:11201:11211:participant\nversion=0";
         let servers = EnsembleConfig::read(config.as_bytes()).servers;
-        assert_eq!(servers, [ConfiguredServer { id: 1, host: "127.0.0.1".to_owned(), client: None }]);
+        assert_eq!(servers, [ConfiguredServer { id: 1, host: "127.0.0.1".to_owned(), client: None, votes: true }]);
     }
 
     #[test]

@@ -67,6 +67,8 @@ pub struct Health {
     pub followers: Option<u64>,
     /// The followers that are in step; only at the leader.
     pub synced_followers: Option<u64>,
+    /// How many sessions the server expired; only where it keeps the sessions.
+    pub expired_sessions: Option<u64>,
     /// How often the server's tree had another digest than the leader's. Above 0, it has other data.
     pub digest_mismatches: Option<u64>,
 }
@@ -101,6 +103,7 @@ impl Health {
             "request_throttle_wait_count" => self.throttled = figure.number,
             "learners" | "followers" => self.followers = figure.number,
             "synced_followers" => self.synced_followers = figure.number,
+            "stale_sessions_expired" => self.expired_sessions = figure.number,
             "digest_mismatches_count" => self.digest_mismatches = figure.number,
             _ => {}
         }
@@ -172,6 +175,7 @@ mod tests {
         for health in [&words, &http] {
             assert!(health.latency_max.is_some() && health.write_p99.is_some() && health.fsync_max.is_some());
             assert_eq!((health.outstanding, health.digest_mismatches, health.elections), (Some(0), Some(0), Some(0)));
+            assert_eq!(health.expired_sessions, Some(8));
             assert_eq!(health.slow_writes(), None);
         }
         let limits = four_letter::limits(include_str!("captures/ensemble-conf.txt"));

@@ -92,7 +92,7 @@ impl LagWatch {
         else {
             return Standing::Unknown;
         };
-        let Some(progress) = member.progress.filter(|progress| progress.asked_at >= since) else {
+        let Some(progress) = member.extras.progress.filter(|progress| progress.asked_at >= since) else {
             return Standing::Unknown;
         };
         let Some(zxid) = progress.zxid else { return self.lags(own, LagEvidence::Leaderless) };
@@ -124,7 +124,7 @@ fn may_serve(member: &MemberView, session: SessionId) -> bool {
 fn newest_of_others(view: &ServerView, own: &str) -> Option<Ahead> {
     let others = view.members.iter().filter(|member| member.address != own);
     let shown = others.filter_map(|member| {
-        let MemberProgress { asked_at, zxid } = member.progress?;
+        let MemberProgress { asked_at, zxid } = member.extras.progress?;
         let zxid = zxid.filter(|zxid| zxid.0 & COUNTER != 0)?;
         Some(Ahead { member: member.address.clone(), zxid, asked_at, answered_at: member.answered_at? })
     });
@@ -135,14 +135,17 @@ fn newest_of_others(view: &ServerView, own: &str) -> Option<Ahead> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server_view::Listing;
+    use crate::server_view::{Listing, MemberExtras};
 
     const OWN: SessionId = SessionId(7);
 
     /// Returns a member that was asked at `asked_at` and answered 20 ms later.
     fn member(name: &str, zxid: Option<i64>, asked_ms: i64) -> MemberView {
         MemberView {
-            progress: Some(MemberProgress { asked_at: Timestamp(asked_ms), zxid: zxid.map(Zxid) }),
+            extras: MemberExtras {
+                progress: Some(MemberProgress { asked_at: Timestamp(asked_ms), zxid: zxid.map(Zxid) }),
+                ..MemberExtras::default()
+            },
             answered_at: Some(Timestamp(asked_ms + 20)),
             ..MemberView::unasked(name.to_owned())
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Connection, Ephemerals, Health, ListedSession, Listing, Provenance, SessionTiming, SyncSettings, WatchEventTotals,
+    Connection, Ephemerals, Health, ListedSession, Listing, MemberExtras, Provenance, SessionTiming, WatchEventTotals,
     WatchTotals, WatchedPath,
 };
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
@@ -68,7 +68,7 @@ pub enum AskedBy {
 }
 
 /// How far a server is with the ensemble's transactions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberProgress {
     /// When the server was asked, by our clock.
     pub asked_at: Timestamp,
@@ -117,17 +117,9 @@ pub struct MemberView {
     pub watch_count: Option<u64>,
     /// The number of watch events that the server sent since it started.
     pub fired: Option<WatchEventTotals>,
-    /// How long the server continues without its leader. `None` for a standalone server, and where
-    /// `conf` is not answered.
-    ///
-    /// Recordings leave this out: only a hint depends on it, and the format has no room for another
-    /// field.
+    /// Further facts. Recordings store them apart, because older ones have no place for them here.
     #[serde(skip)]
-    pub sync_settings: Option<SyncSettings>,
-    /// How far the server was with the ensemble's transactions; `None` if it did not report that.
-    /// Recordings store only the conclusion that the recorder's own member lags.
-    #[serde(skip)]
-    pub progress: Option<MemberProgress>,
+    pub extras: MemberExtras,
     /// The number of rounds in a row in which the server was found not to serve clients: it has no
     /// majority, or it is silent. Silence counts only for a server that the user named or that
     /// answered before, because another one may be out of reach from here. `None` in a recording.
@@ -151,7 +143,7 @@ impl MemberView {
     /// Returns whether the server answers at all, be it that it serves no clients now. Servers answer
     /// only the words of their whitelist, by default `srvr`.
     pub fn answers(&self) -> bool {
-        self.mode.is_some() || self.progress.is_some()
+        self.mode.is_some() || self.extras.progress.is_some()
     }
 
     /// Returns the number of watches on children, those of herd waiters.

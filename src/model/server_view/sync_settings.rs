@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// The settings that determine how long a member continues without its leader.
 ///
 /// Only the four-letter word `conf` reports them. AdminServer's `configuration` has `tick_time` but
 /// no `syncLimit`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncSettings {
     /// `tickTime`, in milliseconds.
     pub tick_ms: u32,

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ephemerals, Listing, MemberView, Provenance, ServerMode, SessionTiming, SyncSettings, WatchEventTotals};
+use super::{
+    Ephemerals, Listing, MemberView, Provenance, ServerMode, SessionTiming, SyncSettings, ViewExtras, WatchEventTotals,
+};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 /// The cost of our questions to the servers since the start.
@@ -56,6 +58,9 @@ pub struct ServerView {
     pub own_session_since: Option<Timestamp>,
     /// The cost of our questions.
     pub asked: Load,
+    /// The number of members that vote, by the ensemble's own config. Recordings store it apart.
+    #[serde(skip)]
+    pub voters: Option<u16>,
 }
 
 impl ServerView {
@@ -85,6 +90,19 @@ impl ServerView {
     pub fn set_timings(&mut self, timings: &[SessionTiming]) {
         for (member, timing) in self.members.iter_mut().zip(timings) {
             member.timing = *timing;
+        }
+    }
+
+    /// Returns what recordings store beside the view.
+    pub fn extras(&self) -> ViewExtras {
+        ViewExtras { voters: self.voters, members: self.members.iter().map(|member| member.extras).collect() }
+    }
+
+    /// Restores what [`extras`](Self::extras) returned for this view.
+    pub fn set_extras(&mut self, extras: &ViewExtras) {
+        self.voters = extras.voters;
+        for (member, extras) in self.members.iter_mut().zip(&extras.members) {
+            member.extras = *extras;
         }
     }
 
@@ -209,7 +227,7 @@ impl ServerView {
     /// [`SyncSettings::safe_session_timeout`].
     pub fn safe_session_timeout(&self) -> Option<Duration> {
         let believed = self.members.iter().filter(|member| member.provenance.can_prove());
-        believed.filter_map(|member| member.sync_settings).map(SyncSettings::safe_session_timeout).max()
+        believed.filter_map(|member| member.extras.sync_settings).map(SyncSettings::safe_session_timeout).max()
     }
 
     /// Returns the watch events that all servers sent since each was started. `None` unless all

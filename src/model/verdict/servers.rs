@@ -92,7 +92,7 @@ fn names(members: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server_view::{MemberProgress, ServerMode};
+    use crate::server_view::{MemberExtras, MemberProgress, ServerMode};
     use lockscope_base::znode::Timestamp;
 
     const NOW: Timestamp = Timestamp(100_000);
@@ -108,7 +108,7 @@ mod tests {
 
     fn leaderless(number: u8) -> MemberView {
         let progress = Some(MemberProgress { asked_at: NOW, zxid: None });
-        MemberView { progress, ..silent(number, Some(2)) }
+        MemberView { extras: MemberExtras { progress, ..MemberExtras::default() }, ..silent(number, Some(2)) }
     }
 
     fn told(members: Vec<MemberView>) -> Option<(Severity, String)> {

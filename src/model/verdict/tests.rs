@@ -3,7 +3,7 @@
 use super::*;
 use crate::diagnose::{Code, Thresholds};
 use crate::queue::Change;
-use crate::server_view::{MemberProgress, MemberView, ServerMode, ServerView};
+use crate::server_view::{MemberExtras, MemberProgress, MemberView, ServerMode, ServerView};
 use crate::testing::{lost, path, seen, table};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 
@@ -89,7 +89,8 @@ fn surveyed(serving: usize, at: Timestamp) -> Change {
             MemberView { error: Some("serves no clients".to_owned()), ..MemberView::unasked(format!("zk{number}")) };
         let progress = Some(MemberProgress { asked_at: at, zxid: None });
         if number > serving {
-            return MemberView { rounds_out: Some(2), progress, ..out };
+            let extras = MemberExtras { progress, ..MemberExtras::default() };
+            return MemberView { rounds_out: Some(2), extras, ..out };
         }
         MemberView { mode: Some(ServerMode::Follower), error: None, rounds_out: Some(0), ..out }
     };

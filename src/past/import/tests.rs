@@ -13,8 +13,7 @@ use tempfile::TempDir;
 use super::{ImportError, ImportOptions, Imported, ServerFiles, import};
 use crate::record::Store;
 use crate::record::history::{History, HistoryQuery, PastContender};
-use crate::record::tables::TimeBounds;
-use lockscope_base::znode::{TimeRange, Timestamp};
+use lockscope_base::znode::{TimeBounds, TimeRange, Timestamp};
 use lockscope_model::diagnose::Thresholds;
 
 /// Files with their names, in a folder of their own.

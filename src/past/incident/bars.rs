@@ -1,6 +1,7 @@
 //! Draws holds and waits as bars over time: one picture for each lock.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use maud::{Markup, html};
 use super::lock_rows::{Incident, LockRows};
 use super::queue_lengths::queue_lengths;
 use super::scale::{LEFT, Scale, WIDTH, ticks};
-use super::standstill::{certain_hold, certain_wait};
+use super::waits::{certain_hold, certain_wait};
 use super::words;
 use crate::record::history::PastContender;
 use crate::record::tables::ContenderEnd;
@@ -89,7 +90,8 @@ fn chosen(incident: &Incident<'_>, lock: &LockRows<'_>) -> Vec<usize> {
             Some(length(certain_hold(past, window)).max(length(certain_wait(past, window))))
         };
         by_weight.sort_by_cached_key(|at| Reverse(weight(at)));
-        let standing: Vec<usize> = lock.standstills.iter().take(MAX_ROWS / 3).map(|found| found.holder).collect();
+        let standing = lock.standstills.iter().flat_map(|found| found.holders.iter().copied()).take(MAX_ROWS / 3);
+        let standing: BTreeSet<usize> = standing.collect();
         by_weight.retain(|at| !standing.contains(at));
         by_weight.splice(0..0, standing);
         by_weight.truncate(MAX_ROWS);

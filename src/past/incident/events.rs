@@ -47,6 +47,19 @@ pub(super) fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
         events.push(event(gap.from, "gap-begins", words::sentence(&gap.reason)));
         events.extend(gap.to.map(|to| event(to, "gap-ends", String::new())));
     }
+    for happened in &window.ensemble {
+        let event = |at, why: &str| Event {
+            at,
+            what: happened.what.id(),
+            lock: String::new(),
+            who: happened.member.as_deref().map(words::name).unwrap_or_default(),
+            why: why.to_owned(),
+            weight: CERTAIN,
+        };
+        let detail = happened.detail.as_deref().map(words::sentence).unwrap_or_default();
+        events.push(event(happened.began.before, &detail));
+        events.extend(happened.ended.filter(|ended| *ended != happened.began).map(|ended| event(ended.before, "over")));
+    }
     for attempts in &window.attempts {
         let session = || attempts.session.map_or_else(String::new, |session| format!("session {session}"));
         events.push(Event {

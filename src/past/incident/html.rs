@@ -7,9 +7,11 @@ use maud::{Markup, html};
 use super::bars::{self, picture};
 use super::events::{MAX_EVENTS, events};
 use super::lock_rows::{Incident, LockRows};
+use super::paragraphs::told;
+use super::standstill::Standstill;
 use super::{sentences, style, words};
-use crate::record::history::PastGap;
-use lockscope_model::text::human::{bounded, count, date_and_time, exact_time, latency, plural};
+use crate::record::history::PastContender;
+use lockscope_model::text::human::{bounded, count, duration, exact_time, latency, plural};
 use lockscope_model::text::{Charset, html_page};
 
 /// The most locks with a picture.
@@ -18,39 +20,35 @@ const MAX_PICTURES: usize = 8;
 /// The most standstills in the table.
 const MAX_STANDSTILLS: usize = 50;
 
+/// The most holders of a standstill with a name in the table.
+const MAX_HOLDERS: usize = 2;
+
 /// Returns the page as the text of an HTML file. Times are local unless `utc` is set.
 pub fn html(incident: &Incident<'_>, utc: bool) -> String {
     let period = words::period(incident.window.from, incident.window.to, utc);
     let title = format!("Locks, {period}");
-    let told = sentences::standstills(incident);
-    let told_class = if told.is_empty() { "standstill calm" } else { "standstill" };
+    let told = told(incident, utc);
+    let gaps = incident.window.gaps.iter().filter(|gap| !gap.is_brief_reading() && !told.has(gap));
     let drawn = &incident.locks[..incident.locks.len().min(MAX_PICTURES)];
     let body = html! {
         (style::hatching())
         main {
             h1 { "What happened to the locks" }
             p class="muted period" { (period) }
-            @for sentence in sentences::sentences(incident, utc) { p class=(told_class) { (sentence) } }
-            @for sentence in sentences::left_out(incident) { p { (sentence) } }
-            @for gap in &incident.window.gaps { p class="muted" { (nothing_seen(gap, utc)) } }
+            @for paragraph in &told.paragraphs { p class="standstill" data-kind=(paragraph.kind) { (paragraph.text) } }
+            @if let Some(sentence) = &told.calm { p class="standstill calm" { (sentence) } }
+            @for sentence in told.left_out.iter().chain(&sentences::left_out(incident)) { p { (sentence) } }
+            @for gap in gaps { p class="muted" { (sentences::nothing_seen(gap, utc)) } }
             @if !drawn.is_empty() { h2 { "Holders and waiters" } (legend()) }
             @for lock in drawn { (figure(incident, lock, utc)) }
             @if incident.locks.len() > drawn.len() {
-                p { (plural(incident.locks.len() - drawn.len(), "other lock", "other locks")) " stood still for less, and have no picture." }
+                p { (plural(incident.locks.len() - drawn.len(), "other lock", "other locks")) " cost less waiting, and have no picture." }
             }
             (standstills(incident, utc))
             (event_table(incident, utc))
         }
     };
     html_page(&title, &style::rules(), &body)
-}
-
-fn nothing_seen(gap: &PastGap, utc: bool) -> String {
-    let (from, reason) = (date_and_time(gap.from, utc), words::sentence(&gap.reason));
-    match gap.to {
-        Some(to) => format!("Nothing was seen for {} from {from} on: {reason}.", latency(to.since(gap.from))),
-        None => format!("Nothing was seen from {from} on: {reason}."),
-    }
 }
 
 fn legend() -> Markup {
@@ -79,46 +77,61 @@ fn figure(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -> Markup {
 }
 
 fn standstills(incident: &Incident<'_>, utc: bool) -> Markup {
-    let found = incident.longest(MAX_STANDSTILLS);
+    let found = incident.costliest(MAX_STANDSTILLS);
     let all: usize = incident.locks.iter().map(|lock| lock.standstills.len()).sum();
     if found.is_empty() {
         return html! {};
     }
     html! {
-        h2 { "Holds while others waited" }
+        h2 { "Standstills: others waited, and nobody acquired" }
         div class="table" {
             table class="standstills" {
-                @if all > found.len() { caption { "The longest " (found.len()) " of " (count(all)) "." } }
+                @if all > found.len() { caption { "The " (found.len()) " of " (count(all)) " that cost most waiting." } }
                 thead {
                     tr {
                         th scope="col" { "Lock" } th scope="col" { "Holder" } th scope="col" { "From" }
-                        th scope="col" class="number" { "Others waited for" } th scope="col" class="number" { "Held" }
-                        th scope="col" class="number" { "Waiting" } th scope="col" { "End" }
+                        th scope="col" class="number" { "Stood for" } th scope="col" class="number" { "Waiting" }
+                        th scope="col" class="number" { "Waited in all" } th scope="col" class="number" { "Held" }
+                        th scope="col" { "End" }
                     }
                 }
-                tbody {
-                    @for standstill in &found {
-                        @if let Some(past) = incident.contender(standstill.holder) {
-                            tr data-lock=(words::lock(&past.lock, past.name.as_deref())) data-node=(words::name(&past.node))
-                                data-standstill-ms=(standstill.ms) data-waiters=(standstill.waiters) data-end=(past.end.id())
-                                data-held-at-least-ms=[past.held_at_least_ms()] data-held-at-most-ms=[past.held_at_most_ms()] {
-                                td { (words::lock(&past.lock, past.name.as_deref())) }
-                                td { (words::client(past)) }
-                                td class="whole" { (exact_time(standstill.from, utc)) }
-                                td class="number" { (latency(Duration::from_millis(standstill.ms))) }
-                                td class="number" { (held(past)) }
-                                td class="number" { (count(standstill.waiters)) }
-                                td { (past.end.id()) }
-                            }
-                        }
-                    }
-                }
+                tbody { @for (lock, found) in &found { (standstill(incident, lock, found, utc)) } }
             }
         }
     }
 }
 
-fn held(past: &crate::record::history::PastContender) -> String {
+/// Returns the row of a standstill, with the hold that lasted longest of it.
+fn standstill(incident: &Incident<'_>, lock: &LockRows<'_>, found: &Standstill, utc: bool) -> Markup {
+    let past = found.holders.first().and_then(|at| incident.contender(*at));
+    let ms = u64::try_from(found.time.length().as_millis()).unwrap_or(u64::MAX);
+    html! {
+        tr data-lock=(words::lock(lock.path, lock.name)) data-node=[past.map(|past| words::name(&past.node))]
+            data-standstill-ms=(ms) data-waiters=(found.waiters) data-cost-ms=(found.cost_ms) data-end=[past.map(|past| past.end.id())]
+            data-held-at-least-ms=[past.and_then(PastContender::held_at_least_ms)]
+            data-held-at-most-ms=[past.and_then(PastContender::held_at_most_ms)] {
+            td { (words::lock(lock.path, lock.name)) }
+            td { (holders(incident, found)) }
+            td class="whole" { (exact_time(found.time.from, utc)) }
+            td class="number" { (latency(found.time.length())) }
+            td class="number" { (count(found.waiters)) }
+            td class="number" { (duration(Duration::from_millis(found.cost_ms))) }
+            td class="number" { @if let Some(past) = past { (held(past)) } }
+            td { @if let Some(past) = past { (past.end.id()) } }
+        }
+    }
+}
+
+/// Names two holders, and counts the others.
+fn holders(incident: &Incident<'_>, found: &Standstill) -> String {
+    let clients = found.holders.iter().take(MAX_HOLDERS).filter_map(|at| incident.contender(*at)).map(words::client);
+    let more = found.more_holders + found.holders.len().saturating_sub(MAX_HOLDERS);
+    let more = (more > 0).then(|| plural(more, "other", "others"));
+    let names: Vec<String> = clients.chain(more).collect();
+    if names.is_empty() { "nobody known".to_owned() } else { names.join(", ") }
+}
+
+fn held(past: &PastContender) -> String {
     let [least, most] =
         [past.held_at_least_ms(), past.held_at_most_ms()].map(|ms| Duration::from_millis(ms.unwrap_or(0)));
     if least == most { latency(least) } else { bounded(least, most, Charset::Unicode) }

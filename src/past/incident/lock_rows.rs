@@ -1,9 +1,11 @@
-//! The content of an incident by lock, with the longest standstills first.
+//! The content of an incident by lock, with the locks that cost most first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::standstill::{Standstill, standstills};
+use super::waits::Waits;
 use crate::record::history::{PastAttempts, PastContender, PastFinding, PastWindow};
 use lockscope_base::znode::TimeRange;
 
@@ -11,7 +13,7 @@ use lockscope_base::znode::TimeRange;
 #[derive(Debug)]
 pub struct Incident<'a> {
     pub(super) window: &'a PastWindow,
-    /// The locks, with the longest standstills first.
+    /// The locks, those with the most waiting first.
     pub(super) locks: Vec<LockRows<'a>>,
 }
 
@@ -21,7 +23,10 @@ pub(super) struct LockRows<'a> {
     pub name: Option<&'a str>,
     /// The indexes of the lock's contenders, in the order in which they were first seen.
     pub contenders: Vec<usize>,
-    /// The standstills, the longest first.
+    pub waits: Waits,
+    /// The attempts in vain, in the order of time.
+    pub attempts: Vec<&'a PastAttempts>,
+    /// The standstills, those with the most waiting first.
     pub standstills: Vec<Standstill>,
     pub findings: Vec<&'a PastFinding>,
 }
@@ -43,34 +48,44 @@ impl<'a> Incident<'a> {
             by_lock.entry((&finding.lock, finding.name.as_deref())).or_default();
         }
         let times = TimeRange { from: window.from, to: window.to };
-        // A queue that shares its parent with others is never a single node.
-        let tried_at =
-            |path, name: Option<&str>| name.map_or_else(|| tried.get(path), |_| None).map_or(&[][..], Vec::as_slice);
-        let rows = |((path, name), contenders): ((&'a str, Option<&'a str>), Vec<usize>)| LockRows {
-            standstills: standstills(&window.contenders, &contenders, tried_at(path, name), times),
-            findings: window
-                .findings
-                .iter()
-                .filter(|finding| finding.lock == path && finding.name.as_deref() == name)
-                .collect(),
-            path,
-            name,
-            contenders,
+        let rows = |((path, name), contenders): ((&'a str, Option<&'a str>), Vec<usize>)| {
+            // A queue that shares its parent with others is never a single node.
+            let attempts = tried.get(path).filter(|_| name.is_none()).cloned().unwrap_or_default();
+            let (waits, mut standstills) = standstills(&window.contenders, &contenders, &attempts, times);
+            standstills.sort_by_key(|found| (Reverse(found.cost_ms), found.time));
+            let is_here = |finding: &&PastFinding| finding.lock == path && finding.name.as_deref() == name;
+            let findings = window.findings.iter().filter(is_here).collect();
+            LockRows { path, name, contenders, waits, attempts, standstills, findings }
         };
         let mut locks: Vec<LockRows<'a>> = by_lock.into_iter().map(rows).collect();
-        locks.sort_by_key(|lock| {
-            (Reverse(lock.longest_ms()), Reverse(lock.findings.len()), Reverse(lock.contenders.len()))
+        locks.sort_by_cached_key(|lock| {
+            (Reverse(lock.cost_ms()), Reverse(lock.findings.len()), Reverse(lock.contenders.len()))
         });
         Self { window, locks }
     }
 
-    /// Returns the standstills of all locks, the longest first, up to `most`.
-    pub fn longest(&self, most: usize) -> Vec<Standstill> {
-        let mut all: Vec<Standstill> =
-            self.locks.iter().flat_map(|lock| lock.standstills.iter().take(most).copied()).collect();
-        all.sort_by_key(|found| (Reverse(found.ms), found.from, found.holder));
+    /// Returns the standstills of all locks with their locks, those with the most waiting first, up
+    /// to `most`.
+    pub(super) fn costliest(&self, most: usize) -> Vec<(&LockRows<'a>, &Standstill)> {
+        let of_lock = |lock| Self::standstills_of(lock).take(most);
+        let mut all: Vec<(&LockRows<'a>, &Standstill)> = self.locks.iter().flat_map(of_lock).collect();
+        all.sort_by_key(|(lock, found)| (Reverse(found.cost_ms), found.time, lock.path, lock.name));
         all.truncate(most);
         all
+    }
+
+    fn standstills_of<'b>(lock: &'b LockRows<'a>) -> impl Iterator<Item = (&'b LockRows<'a>, &'b Standstill)> {
+        lock.standstills.iter().map(move |found| (lock, found))
+    }
+
+    /// Returns the length of the longest standstill.
+    pub(super) fn longest(&self) -> Option<Duration> {
+        self.locks.iter().flat_map(|lock| &lock.standstills).map(|found| found.time.length()).max()
+    }
+
+    /// Returns how long all contenders waited, summed up, in milliseconds.
+    pub(super) fn cost_ms(&self) -> u64 {
+        self.locks.iter().map(LockRows::cost_ms).fold(0, u64::saturating_add)
     }
 
     /// Returns a contender by its index.
@@ -81,29 +96,18 @@ impl<'a> Incident<'a> {
     pub(super) fn times(&self) -> TimeRange {
         TimeRange { from: self.window.from, to: self.window.to }
     }
-
-    /// Returns the finding that best explains a hold: findings about its node first, then the most
-    /// severe.
-    pub(super) fn cause(&self, past: &PastContender, found: &Standstill) -> Option<&'a PastFinding> {
-        let lock = self.locks.iter().find(|lock| lock.path == past.lock && lock.name == past.name.as_deref())?;
-        let stood = lock.findings.iter().filter(|finding| {
-            finding.raised_at <= found.to && finding.cleared_at.is_none_or(|cleared| cleared >= found.from)
-        });
-        let severity = |finding: &PastFinding| match finding.severity.as_str() {
-            "critical" => 2,
-            "warning" => 1,
-            _ => 0,
-        };
-        let about_it = |finding: &PastFinding| finding.node.as_deref() == Some(&*past.node);
-        // Informational findings and those about another node explain nothing.
-        let causes =
-            stood.copied().filter(|finding| severity(finding) > 0 && (about_it(finding) || finding.node.is_none()));
-        causes.max_by_key(|finding| (about_it(finding), severity(finding), Reverse(finding.raised_at)))
-    }
 }
 
 impl LockRows<'_> {
-    fn longest_ms(&self) -> u64 {
-        self.standstills.first().map_or(0, |found| found.ms)
+    /// Returns how long all contenders waited, summed up, in milliseconds.
+    pub fn cost_ms(&self) -> u64 {
+        self.standstills.iter().map(|found| found.cost_ms).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the number of attempts in vain within a time.
+    pub fn tried(&self, time: TimeRange) -> u64 {
+        let first = self.attempts.partition_point(|attempts| attempts.to < time.from);
+        let within = self.attempts[first..].iter().take_while(|attempts| attempts.from <= time.to);
+        within.fold(0, |all, attempts| all.saturating_add(attempts.count))
     }
 }

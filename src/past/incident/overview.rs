@@ -1,5 +1,6 @@
 //! The page before the incidents of several ensembles.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use maud::html;
@@ -9,7 +10,7 @@ use super::{style, words};
 use crate::record::history::clock_sentence;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::text::html_page;
-use lockscope_model::text::human::{count, latency};
+use lockscope_model::text::human::{count, duration, latency};
 
 /// One ensemble of an overview.
 #[derive(Clone, Debug)]
@@ -22,6 +23,7 @@ pub struct EnsembleRow {
     to: Timestamp,
     contenders: usize,
     longest: Option<Duration>,
+    waited: Duration,
     critical: usize,
     warning: usize,
     gaps: usize,
@@ -40,7 +42,8 @@ impl EnsembleRow {
             from: window.from,
             to: window.to,
             contenders: window.contenders.len() + window.left_out,
-            longest: incident.longest(1).first().map(|standstill| Duration::from_millis(standstill.ms)),
+            longest: incident.longest(),
+            waited: Duration::from_millis(incident.cost_ms()),
             critical: found("critical"),
             warning: found("warning"),
             gaps: window.gaps.len(),
@@ -49,19 +52,17 @@ impl EnsembleRow {
     }
 }
 
-/// Returns the overview as the text of an HTML file, the ensembles with critical findings first.
+/// Returns the overview as the text of an HTML file, the ensembles with the most waiting first.
 /// `failed` are ensembles without a page, each with the reason. Times are local unless `utc` is set.
 pub fn overview(mut rows: Vec<EnsembleRow>, failed: &[(String, String)], utc: bool) -> String {
-    rows.sort_by(|one, other| {
-        (other.critical, other.warning, other.longest).cmp(&(one.critical, one.warning, one.longest))
-    });
+    rows.sort_by_key(|row| Reverse((row.waited, row.critical, row.warning)));
     let body = html! {
         main {
             h1 { "What happened to the locks of " (rows.len() + failed.len()) " ensembles" }
             @for (name, why) in failed { p class="standstill" { (words::sentence(name)) ": not seen: " (words::sentence(why)) "." } }
             table {
                 thead { tr {
-                    th { "Ensemble" } th { "Servers" } th { "Time" } th { "Contenders" } th { "Longest standstill" }
+                    th { "Ensemble" } th { "Servers" } th { "Time" } th { "Contenders" } th { "Waited in all" } th { "Longest standstill" }
                     th { "Critical" } th { "Warnings" } th { "Gaps" }
                 } }
                 tbody { @for row in &rows { tr {
@@ -72,6 +73,7 @@ pub fn overview(mut rows: Vec<EnsembleRow>, failed: &[(String, String)], utc: bo
                         @if let Some(sentence) = clock_sentence(row.clock_ahead_ms) { "; " (sentence) }
                     }
                     td { (count(row.contenders)) }
+                    td { (duration(row.waited)) }
                     td { @if let Some(longest) = row.longest { (latency(longest)) } @else { "-" } }
                     td { (count(row.critical)) }
                     td { (count(row.warning)) }

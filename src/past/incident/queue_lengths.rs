@@ -1,6 +1,6 @@
 //! The queue length of a lock over time, in as many steps as a picture can show.
 
-use super::standstill::certain_wait;
+use super::waits::certain_wait;
 use crate::record::history::PastContender;
 use lockscope_base::znode::TimeRange;
 

@@ -1,83 +1,65 @@
-//! Describes the standstills and their causes in a few sentences.
-
-use std::time::Duration;
+//! Sentences about one hold, one gap, and what is left out.
 
 use super::lock_rows::Incident;
-use super::standstill::Standstill;
 use super::words;
-use crate::record::history::PastContender;
+use crate::record::history::{PastContender, PastGap};
 use crate::record::tables::ContenderEnd;
-use lockscope_base::znode::Timestamp;
-use lockscope_model::text::human::{count, date_and_time, duration, exact_time, plural};
+use lockscope_base::znode::{TimeRange, Timestamp};
+use lockscope_model::text::human::{count, date_and_time, duration, exact_time, latency, plural};
 
-/// The most standstills with a sentence.
-pub(super) const MAX_SENTENCES: usize = 3;
-
-/// Shorter standstills are not worth a sentence.
-const MIN_STANDSTILL_MS: u64 = 1_000;
-
-/// Returns the standstills that have a sentence.
-pub(super) fn standstills(incident: &Incident<'_>) -> Vec<Standstill> {
-    let mut longest = incident.longest(MAX_SENTENCES);
-    longest.retain(|found| found.ms >= MIN_STANDSTILL_MS);
-    longest
+/// Writes times: with the date where the time of day could be mistaken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    window: TimeRange,
+    utc: bool,
 }
 
-/// Returns one sentence for each of the longest standstills, or one that says that there was none.
-pub(super) fn sentences(incident: &Incident<'_>, utc: bool) -> Vec<String> {
-    let told = standstills(incident);
-    let sentences: Vec<String> = told.iter().filter_map(|found| standstill(incident, found, utc)).collect();
-    if !sentences.is_empty() {
-        return sentences;
+/// Within a longer time, the time of day says too little.
+const LONGEST_DAY_MS: u128 = 24 * 3_600_000;
+
+impl Times {
+    pub fn of(incident: &Incident<'_>, utc: bool) -> Self {
+        Self { window: incident.times(), utc }
     }
-    let holds = incident.window.contenders.iter().filter(|past| past.acquired.is_some()).count();
-    let longest = incident.longest(1).first().map_or_else(String::new, |found| {
-        format!(" The longest time was {}.", duration(Duration::from_millis(found.ms)))
-    });
-    vec![format!(
-        "No lock was held for a second or longer while others waited for it ({}, {}).{longest}",
-        plural(holds, "hold", "holds"),
-        plural(incident.locks.len(), "lock", "locks")
-    )]
+
+    pub fn at(self, at: Timestamp) -> String {
+        let is_of_the_day = at >= self.window.from && self.window.length().as_millis() <= LONGEST_DAY_MS;
+        if is_of_the_day { exact_time(at, self.utc) } else { date_and_time(at, self.utc) }
+    }
+
+    /// Returns the time of a moment within bounds, such as `between 14:41:12.000 and 14:41:13.000`.
+    pub fn between(self, bounds: TimeRange) -> String {
+        match bounds {
+            TimeRange { from, to } if from == to => format!("at {}", self.at(to)),
+            TimeRange { from, to } => format!("between {} and {}", self.at(from), self.at(to)),
+        }
+    }
+
+    /// Returns a time such as `from 14:41:12.000 to 14:41:39.000 (27s)`.
+    pub fn of_range(self, time: TimeRange) -> String {
+        format!("from {} to {} ({})", self.at(time.from), self.at(time.to), duration(time.length()))
+    }
 }
 
-fn standstill(incident: &Incident<'_>, found: &Standstill, utc: bool) -> Option<String> {
-    let past = incident.contender(found.holder)?;
-    let lock = words::lock(&past.lock, past.name.as_deref());
-    let length = duration(Duration::from_millis(found.ms));
-    let since = exact_time(found.from, utc);
-    let waited = match found.attempts {
-        0 => plural(found.waiters, "other waited", "others waited"),
-        tries => {
-            let others = plural(found.waiters, "other waited or tried", "others waited or tried");
-            format!("{others} {} in vain", plural(tries, "time", "times"))
-        }
-    };
-    let held = held(past, incident.times().from, utc);
-    let why = incident.cause(past, found).map_or_else(
-        || why_by_end(past).to_owned(),
-        |finding| {
-            format!(
-                "{}: {}",
-                words::name(&finding.code),
-                words::sentence(&finding.summary).trim_end_matches('.').to_owned()
-            )
-        },
-    );
-    Some(format!(
-        "{lock} stood still for {length} from {since} on while {waited}: {} {held} ({why}).",
-        words::client(past)
-    ))
+/// Returns the sentence of an incident without a standstill that is worth one.
+pub(super) fn calm(incident: &Incident<'_>) -> String {
+    let holds = incident.window.contenders.iter().filter(|past| past.acquired.is_some()).count();
+    let longest = incident.longest().map(|longest| format!(" The longest time was {}.", duration(longest)));
+    format!(
+        "No lock stood for a second or longer while others waited for it ({}, {}).{}",
+        plural(holds, "hold", "holds"),
+        plural(incident.locks.len(), "lock", "locks"),
+        longest.unwrap_or_default()
+    )
 }
 
 /// Describes the beginning and the end of a hold.
-fn held(past: &PastContender, window_began: Timestamp, utc: bool) -> String {
-    let time = |at: Timestamp| if at < window_began { date_and_time(at, utc) } else { exact_time(at, utc) };
+pub(super) fn held(past: &PastContender, times: Times) -> String {
     let from = past.acquired.map_or_else(String::new, |acquired| match acquired.exactly() {
-        Some(at) => time(at),
-        None => format!("{} or earlier", time(acquired.before)),
+        Some(at) => times.at(at),
+        None => format!("{} or earlier", times.at(acquired.before)),
     });
-    let at = past.ended.map(|ended| time(ended.before)).unwrap_or_default();
+    let at = past.ended.map(|ended| times.at(ended.before)).unwrap_or_default();
     match past.end {
         ContenderEnd::Open => format!("has held it since {from}, and still held it when the recording ended"),
         ContenderEnd::Gone => {
@@ -94,20 +76,18 @@ fn held(past: &PastContender, window_began: Timestamp, utc: bool) -> String {
             format!("held it from {from} until {at}, when its node was gone: released, deleted by another, or expired")
         }
         ContenderEnd::Unknown => {
-            let after = past.ended.map(|ended| time(ended.after)).unwrap_or_default();
+            let after = past.ended.map(|ended| times.at(ended.after)).unwrap_or_default();
             format!("held it from {from} until a time between {after} and {at} that nobody saw")
         }
     }
 }
 
-/// Explains the length of a hold by its end.
-fn why_by_end(past: &PastContender) -> &'static str {
-    match past.end {
-        ContenderEnd::Expired => {
-            "its client was gone without releasing it: the servers waited for the end of its session"
-        }
-        ContenderEnd::Deleted => "somebody else ended it; no finding says why it held so long",
-        _ => "no finding says why: the holder kept it so long",
+/// Returns the sentence of a time in which nothing was seen.
+pub(super) fn nothing_seen(gap: &PastGap, utc: bool) -> String {
+    let (from, reason) = (date_and_time(gap.from, utc), words::sentence(&gap.reason));
+    match gap.to {
+        Some(to) => format!("Nothing was seen for {} from {from} on: {reason}.", latency(to.since(gap.from))),
+        None => format!("Nothing was seen from {from} on: {reason}."),
     }
 }
 

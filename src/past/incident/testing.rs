@@ -1,8 +1,9 @@
 //! Incidents made by hand, for tests.
 
-use crate::record::history::{PastContender, PastDeletion, PastFinding, PastGap, PastWindow};
-use crate::record::tables::{ContenderEnd, Source, TimeBounds};
-use lockscope_base::znode::{SessionId, Timestamp};
+use crate::record::history::{PastContender, PastDeletion, PastEnsembleEvent, PastFinding, PastGap, PastWindow};
+use crate::record::tables::{ContenderEnd, Source};
+use lockscope_base::znode::{SessionId, TimeBounds, Timestamp};
+use lockscope_model::ensemble::EnsembleEventKind;
 
 /// The beginning of the incidents: 2024-05-01 14:41:07 UTC.
 pub(super) const BEGAN: i64 = 1_714_574_467_000;
@@ -11,7 +12,7 @@ pub(super) fn at(ms: i64) -> Timestamp {
     Timestamp(BEGAN + ms)
 }
 
-fn contender(node: &str, enqueued_at: Timestamp) -> PastContender {
+pub(super) fn contender(node: &str, enqueued_at: Timestamp) -> PastContender {
     PastContender {
         id: 0,
         lock: "/locks/billing".to_owned(),
@@ -53,6 +54,49 @@ pub(super) fn holder(node: &str, times: [i64; 3], end: ContenderEnd) -> PastCont
     }
 }
 
+/// Returns a reader with the times of a [`holder`].
+pub(super) fn reader(node: &str, times: [i64; 3]) -> PastContender {
+    PastContender { mode: "read".to_owned(), ..holder(node, times, ContenderEnd::Gone) }
+}
+
+/// Returns the same contender at another lock.
+pub(super) fn at_lock(lock: &str, past: PastContender) -> PastContender {
+    PastContender { lock: lock.to_owned(), ..past }
+}
+
+/// Returns a warning about the node `lock-1` that stood between two times of an incident.
+pub(super) fn finding(code: &str, from: i64, to: i64) -> PastFinding {
+    PastFinding {
+        lock: "/locks/billing".to_owned(),
+        name: None,
+        node: Some("lock-1".to_owned()),
+        code: code.to_owned(),
+        severity: "warning".to_owned(),
+        raised_at: at(from),
+        cleared_at: Some(at(to)),
+        summary: "stuck 1m01s, as it was when it was found".to_owned(),
+        remedy: "wait".to_owned(),
+    }
+}
+
+/// Returns an event of the ensemble between two times of an incident.
+pub(super) fn ensemble_event(what: EnsembleEventKind, from: i64, to: i64) -> PastEnsembleEvent {
+    PastEnsembleEvent {
+        what,
+        member: None,
+        epoch: None,
+        began: TimeBounds::exact(at(from)),
+        ended: Some(TimeBounds::exact(at(to))),
+        detail: None,
+    }
+}
+
+/// Returns a minute without findings, in which these contend.
+pub(super) fn contended(contenders: impl IntoIterator<Item = PastContender>) -> PastWindow {
+    let contenders = (1..).zip(contenders).map(|(id, past)| PastContender { id, ..past }).collect();
+    PastWindow { contenders, gaps: Vec::new(), findings: Vec::new(), deletions: Vec::new(), ..window() }
+}
+
 /// Returns a minute in which a holder's session expires while two others wait. The second of them
 /// then holds briefly.
 pub(super) fn window() -> PastWindow {
@@ -70,16 +114,10 @@ pub(super) fn window() -> PastWindow {
         attempts: Vec::new(),
         is_cut: false,
         gaps: vec![PastGap { from: at(45_000), to: Some(at(50_000)), reason: "the network is down".to_owned() }],
+        ensemble: Vec::new(),
         findings: vec![PastFinding {
-            lock: "/locks/billing".to_owned(),
-            name: None,
-            node: Some("lock-1".to_owned()),
-            code: "expiring-holder".to_owned(),
-            severity: "warning".to_owned(),
-            raised_at: at(12_000),
-            cleared_at: Some(at(32_500)),
             summary: "the holder is gone".to_owned(),
-            remedy: "wait".to_owned(),
+            ..finding("expiring-holder", 12_000, 32_500)
         }],
         deletions: vec![PastDeletion {
             at: at(40_000),

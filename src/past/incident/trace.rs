@@ -19,12 +19,14 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::causes::time_of;
+use super::facts;
 use super::lanes::lanes;
 use super::lock_rows::{Incident, LockRows};
 use super::queue_lengths::queue_lengths;
-use super::standstill::{certain_hold, certain_wait};
+use super::waits::{certain_hold, certain_wait};
 use super::words;
-use crate::record::history::{PastContender, PastGap};
+use crate::record::history::{PastContender, PastEnsembleEvent, PastGap};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::report::rfc3339;
@@ -183,6 +185,7 @@ impl TraceEvents {
             let name = format!("nothing was seen: {}", words::sentence(&gap.reason));
             self.events.push(slice(name, "gap", Thread { pid: RECORDING, tid }, *span, Map::new()));
         }
+        self.ensemble(incident);
         for (at, lock) in incident.locks.iter().enumerate() {
             self.lock(incident, lock, at, &shown);
         }
@@ -190,7 +193,25 @@ impl TraceEvents {
             incident.window.left_out + incident.window.contenders.len() - shown.iter().filter(|shown| **shown).count();
         json!({
             "from": rfc3339(incident.window.from), "to": rfc3339(incident.window.to), "contendersLeftOut": left_out, "moreFindingsOrDeletions": incident.window.is_cut,
+            "causes": facts::causes(incident), "ensemble_events": facts::ensemble_events(incident),
         })
+    }
+
+    /// Adds what happened to the ensemble as a whole.
+    fn ensemble(&mut self, incident: &Incident<'_>) {
+        let events = &incident.window.ensemble;
+        let span = |event: &PastEnsembleEvent| {
+            let time = time_of(event, incident.window.to);
+            let from = time.from.max(incident.window.from);
+            TimeRange { from, to: time.to.max(from) }
+        };
+        let spans: Vec<_> = events.iter().map(span).collect();
+        let threads = self.threads(RECORDING, "ensemble", &spans);
+        for ((event, span), tid) in events.iter().zip(&spans).zip(threads) {
+            let member = event.member.as_deref().map(|member| format!(": {}", words::name(member)));
+            let name = format!("{}{}", event.what.id(), member.unwrap_or_default());
+            self.events.push(slice(name, "ensemble", Thread { pid: RECORDING, tid }, *span, Map::new()));
+        }
     }
 
     /// Names a process. Processes are listed in the order of their ids.

@@ -8,7 +8,7 @@ use super::memory::{MAX_GROWTH, MAX_STATE};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, FindingChanges, Flapping, Thresholds};
-use lockscope_model::queue::{Elections, Happening, LockTable, SessionEvidence};
+use lockscope_model::queue::{Elections, EnsembleState, Happening, LockTable, SessionEvidence};
 
 use super::entry::Entry;
 
@@ -60,8 +60,12 @@ impl RecordedState {
         // Missing before format 5.
         let (elections, flapping): (Elections, Flapping) =
             if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        // Missing before format 6.
+        let ensemble: EnsembleState =
+            if decoder.is_at_end() { EnsembleState::default() } else { decoder.next(&budget, Damage::Keyframe)? };
         decoder.finish(Damage::Keyframe)?;
-        let table = state.table.with_recipes(&recipes).with_session_evidence(evidence).with_elections(elections);
+        let table = state.table.with_recipes(&recipes).with_session_evidence(evidence);
+        let table = table.with_elections(elections).with_ensemble_state(ensemble);
         let thresholds = Thresholds { flapping, ..*state.diagnosis.thresholds() };
         let mut state = Self { table, diagnosis: state.diagnosis.with_thresholds(thresholds) };
         if !state.table.is_consistent() {
@@ -76,7 +80,7 @@ impl RecordedState {
 /// the memory of a keyframe.
 pub(super) fn is_readable(bytes: &[u8]) -> bool {
     bytes.len() as u64 <= MAX_STATE / MAX_GROWTH
-        || decode::memory_of::<(RecordedState, Vec<OwnRecipe>, SessionEvidence, (Elections, Flapping))>(
+        || decode::memory_of::<(RecordedState, Vec<OwnRecipe>, SessionEvidence, (Elections, Flapping), EnsembleState)>(
             bytes, MAX_STATE,
         )
         .is_some()
@@ -89,7 +93,8 @@ pub(super) fn is_readable(bytes: &[u8]) -> bool {
 /// Never fails in practice: every state serializes.
 pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
     let elections = (table.elections(), diagnosis.thresholds().flapping);
-    postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), table.session_evidence(), elections))
+    let evidence = table.session_evidence();
+    postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), evidence, elections, table.ensemble_state()))
 }
 
 #[cfg(test)]
@@ -99,7 +104,7 @@ mod tests {
     use crate::record::frame;
 
     #[test]
-    fn a_state_is_read_with_session_evidence_and_without_it_from_older_recordings() {
+    fn a_state_is_read_with_all_evidence_and_without_it_from_older_recordings() {
         let mut fixture = TableFixture::new();
         fixture.apply(surveyed(Vec::new(), fixture.now));
         let (table, diagnosis) = (&fixture.table, Diagnosis::new(Thresholds::default()));
@@ -107,8 +112,15 @@ mod tests {
         let state = read(&write(table, &diagnosis).expect("written bytes"));
         assert_eq!(state.table.session_evidence(), table.session_evidence());
         assert!(state.table.view().min_session_timeout().is_some());
+        assert_eq!(state.table.ensemble_state(), table.ensemble_state());
+        assert_eq!(state.table.view().voters, Some(1));
 
-        let older = postcard::to_allocvec(&(table, &diagnosis, table.own_recipes())).expect("written bytes");
-        assert_eq!(read(&older).table.view().min_session_timeout(), None);
+        let older = (table, &diagnosis, table.own_recipes());
+        let of_format = |written: Result<Vec<u8>, postcard::Error>| read(&written.expect("written bytes")).table;
+        let table = of_format(postcard::to_allocvec(&older));
+        assert_eq!((table.view().min_session_timeout(), table.view().voters), (None, None));
+        let elections = (fixture.table.elections(), diagnosis.thresholds().flapping);
+        let table = of_format(postcard::to_allocvec(&(older, fixture.table.session_evidence(), elections)));
+        assert!(table.view().min_session_timeout().is_some() && table.view().voters.is_none());
     }
 }

@@ -8,6 +8,7 @@ mod incident;
 mod login;
 mod members;
 mod metrics;
+mod night;
 mod otlp;
 mod plot;
 pub mod program;

@@ -36,7 +36,7 @@ async fn a_recording_tells_since_when_a_lock_stands() {
     let server = Server::start();
     let (at, folder) = (server.connect_string(), tempfile::tempdir().expect("a folder"));
     let store = folder.path().join("locks.db");
-    let recorder = recording(&at, &store).await;
+    let recorder = recording(&[], &at, &store).await;
     let (mut kazoo, client) = (Foreign::kazoo(&at), zk::connect(&at).await);
     for (number, contender) in (1..).zip(["a", "b", "c"]) {
         kazoo.connect(contender).await;
@@ -78,7 +78,7 @@ async fn a_recording_tells_of_a_leader_that_does_not_know_of_its_end() {
     let node = first.held("first").await;
     second.connect("second").await;
     second.start("second", "second", "latch", ELECTION).await;
-    let recorder = recording(&at, &store).await;
+    let recorder = recording(&[], &at, &store).await;
     eventually("both candidates", async || {
         let children = client.list_children(ELECTION).await.unwrap_or_default();
         if children.len() == 2 { Ok(()) } else { Err(children) }

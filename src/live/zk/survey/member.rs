@@ -19,8 +19,8 @@ use crate::zk::tls;
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::server_view::{
-    Anchor, AskedBy, ExpiryClock, FirstListed, Keyed, Listing, Load, MemberProgress, MemberView, Provenance,
-    ServerClock, ServerMode, SessionTiming, Transport, WatchedPath,
+    Absence, AbsenceReason, Anchor, AskedBy, ExpiryClock, FirstListed, Keyed, Listing, Load, MemberExtras,
+    MemberProgress, MemberView, Provenance, ServerClock, ServerMode, SessionTiming, Transport, WatchedPath,
 };
 
 /// How long an AdminServer is left alone after it gave no answer.
@@ -119,17 +119,22 @@ impl Member {
                 self.view.answered_at = Some(answered_at);
                 self.view.rounds_out = rounds_out(&self.view, self.view.mode == Some(ServerMode::ReadOnly));
             }
-            Err(RoundFailure { sentence, leaderless, gone, .. }) => {
+            Err(RoundFailure { sentence, absence, gone }) => {
                 self.wait = self.clients.failed();
                 self.clock.forget();
                 self.first_listed.forget();
                 let MemberView { answered_at, timing: SessionTiming { settings, .. }, .. } = self.view;
+                let leaderless = absence == AbsenceReason::Leaderless;
                 let is_expected = answered_at.is_some() || self.address.named_by == NamedBy::User;
                 let rounds_out = rounds_out(&self.view, leaderless || gone && is_expected);
                 let unasked = MemberView::unasked(self.address.label.clone());
                 self.view = MemberView {
                     error: Some(sentence),
-                    progress: leaderless.then_some(MemberProgress { asked_at, zxid: None }),
+                    extras: MemberExtras {
+                        progress: leaderless.then_some(MemberProgress { asked_at, zxid: None }),
+                        absence: Some(Absence { asked_at, why: absence }),
+                        ..MemberExtras::default()
+                    },
                     answered_at,
                     timing: SessionTiming { clock: None, settings },
                     rounds_out,
@@ -159,7 +164,8 @@ impl Member {
         view.version = answers.server.version;
         let zxid = answers.server.zxid.filter(|_| view.mode != Some(ServerMode::ReadOnly));
         let says = zxid.is_some() || view.mode == Some(ServerMode::ReadOnly);
-        view.progress = says.then_some(MemberProgress { asked_at: at, zxid });
+        view.extras.absence = None;
+        view.extras.progress = says.then_some(MemberProgress { asked_at: at, zxid });
         view.connections = listing(answers.connections, at);
         view.sessions = listing(answers.sessions, at);
         view.ephemerals = answers.ephemerals;
@@ -167,7 +173,7 @@ impl Member {
             self.figures.answered(took);
             self.problems[0] = problem;
             (view.watch_count, view.watch_totals, view.fired) = (found.watches, found.totals, found.fired);
-            view.sync_settings = found.sync_settings;
+            view.extras.set_figures(&found.health, found.sync_settings);
             view.health = Some(found.health);
             view.timing.settings = found.settings.or(view.timing.settings);
             view.counted_at = Some(at);
@@ -230,7 +236,7 @@ impl Member {
                     .for_each(|problem| *problem = format!("{problem}; AdminServer does not answer either: {http}"));
                 Ok(answers)
             }
-            Err(failure) if failure.away => Err(failure),
+            Err(failure) if failure.absence != AbsenceReason::NotAsked => Err(failure),
             Err(failure) => {
                 let sentence = format!("{}; AdminServer does not answer either: {http}", failure.sentence);
                 Err(RoundFailure { sentence, ..failure })
@@ -250,10 +256,14 @@ impl Member {
         let answers =
             by_four_letter(tls.as_ref(), address, self.address.named_by, self.options.limits, wanted, load).await;
         answers.map_err(|error| {
-            let leaderless = matches!(error, AskError::NotServing { .. });
-            let away = leaderless || matches!(error, AskError::Refused { .. } | AskError::Silent { .. });
+            let absence = match error {
+                AskError::NotServing { .. } => AbsenceReason::Leaderless,
+                AskError::Refused { .. } => AbsenceReason::Refused,
+                AskError::Silent { .. } => AbsenceReason::Silent,
+                _ => AbsenceReason::NotAsked,
+            };
             let gone = error.is_silence();
-            RoundFailure { sentence: error.to_string(), away, leaderless, gone }
+            RoundFailure { sentence: error.to_string(), absence, gone }
         })
     }
 
@@ -282,17 +292,15 @@ impl Member {
 #[derive(Debug)]
 struct RoundFailure {
     sentence: String,
-    /// Whether the server itself is gone or busy, not only its four-letter words.
-    away: bool,
-    /// Whether the server said that it serves no clients, for lack of a leader.
-    leaderless: bool,
+    /// What it tells of the server itself, and not only of its four-letter words.
+    absence: AbsenceReason,
     /// Whether nothing came from the server.
     gone: bool,
 }
 
 impl RoundFailure {
     fn here(sentence: String) -> Self {
-        Self { sentence, away: false, leaderless: false, gone: false }
+        Self { sentence, absence: AbsenceReason::NotAsked, gone: false }
     }
 }
 

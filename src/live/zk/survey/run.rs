@@ -168,5 +168,6 @@ pub(super) fn assemble(members: Vec<MemberView>, own: &OwnSession, asked: Load) 
     let alone = matches!(&*members, [member] if member.mode == Some(ServerMode::Standalone));
     let members_known = (alone || !own.configured.servers.is_empty()) && !own.configured.incomplete;
     let own_session_since = own.connecting_since.filter(|_| own.session().is_some());
-    ServerView { at: now(), members, members_known, own_session: own.session(), own_session_since, asked }
+    let voters = members_known.then(|| own.configured.voters());
+    ServerView { at: now(), members, members_known, own_session: own.session(), own_session_since, asked, voters }
 }

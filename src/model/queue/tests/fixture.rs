@@ -11,7 +11,8 @@ use lockscope_base::recipe::{Classifier, RequestMode};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::queue::{Change, ContenderState, Happening, LockEvent, LockQueue, LockTable};
 use lockscope_model::server_view::{
-    Expiry, ExpiryClock, ListedSession, Listing, MemberView, ServerMode, ServerSettings, ServerView, SessionTiming,
+    Expiry, ExpiryClock, ListedSession, Listing, MemberExtras, MemberView, ServerMode, ServerSettings, ServerView,
+    SessionTiming,
 };
 
 /// What a table says of one contender.
@@ -190,10 +191,11 @@ pub fn surveyed(sessions: Vec<ListedSession>, at: Timestamp) -> Change {
     let member = MemberView {
         mode: Some(ServerMode::Standalone),
         timing: timing(4_000),
+        extras: MemberExtras { expired_sessions: Some(3), ..MemberExtras::default() },
         connections: Some(Listing::new(Vec::new(), true, at)),
         sessions: Some(Listing::new(sessions, true, at)),
         ..MemberView::unasked("zk1:2181".to_owned())
     };
-    let view = ServerView { at, members: vec![member], members_known: true, ..ServerView::default() };
+    let view = ServerView { at, members: vec![member], members_known: true, voters: Some(1), ..ServerView::default() };
     Change::Surveyed { view: Arc::new(view) }
 }

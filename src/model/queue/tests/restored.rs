@@ -16,8 +16,10 @@ pub(super) fn restored(table: &LockTable) -> LockTable {
     let evidence = postcard::to_allocvec(&table.session_evidence()).expect("evidence is serializable");
     let read: LockTable = postcard::from_bytes(&written(table)).expect("a serialized table can be read");
     let elections = postcard::to_allocvec(table.elections()).expect("elections are serializable");
+    let ensemble = postcard::to_allocvec(&table.ensemble_state()).expect("the state is serializable");
     read.with_session_evidence(postcard::from_bytes(&evidence).expect("serialized evidence can be read"))
         .with_elections(postcard::from_bytes(&elections).expect("serialized elections can be read"))
+        .with_ensemble_state(postcard::from_bytes(&ensemble).expect("a serialized state can be read"))
 }
 
 fn changes(fixture: &mut TableFixture, steps: &[Step]) -> Vec<Change> {

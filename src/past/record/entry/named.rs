@@ -13,6 +13,7 @@ use super::stored::{StoredEntry, StoredName, StoredNode, StoredPath};
 use super::{Damage, Entry, Ids};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::queue::Change;
+use lockscope_model::server_view::{ServerView, SessionTiming, ViewExtras};
 
 /// All names introduced so far.
 #[derive(Debug, Default)]
@@ -88,7 +89,9 @@ impl Named {
                 self.forget(path);
                 StoredEntry::DeletedBy { path: stored, zxid: self.store_zxid(*zxid), by: *by }
             }
-            Change::Surveyed { view } => StoredEntry::Surveyed { view: Cow::Borrowed(view), timings: view.timings() },
+            Change::Surveyed { view } => {
+                StoredEntry::SurveyedWith { view: Cow::Borrowed(view), timings: view.timings(), extras: view.extras() }
+            }
             rare => StoredEntry::Change(Cow::Borrowed(rare)),
         }
     }
@@ -155,11 +158,8 @@ impl Named {
             StoredEntry::Examined => return Ok(Entry::Examined),
             StoredEntry::FindingsForgotten => return Ok(Entry::FindingsForgotten),
             StoredEntry::Change(change) => change.into_owned(),
-            StoredEntry::Surveyed { view, timings } => {
-                let mut view = view.into_owned();
-                view.set_timings(&timings);
-                Change::Surveyed { view: view.into() }
-            }
+            StoredEntry::Surveyed { view, timings } => surveyed(view, &timings, &ViewExtras::default()),
+            StoredEntry::SurveyedWith { view, timings, extras } => surveyed(view, &timings, &extras),
             StoredEntry::Seen { path, node } => {
                 Change::Seen { path: self.restore_path(path, ids)?, node: self.restore_node(node, at)? }
             }
@@ -231,6 +231,14 @@ impl Named {
         self.zxid = self.zxid.wrapping_add(after);
         Zxid(self.zxid)
     }
+}
+
+/// Returns the survey whose view was stored without its timings and extras.
+fn surveyed(view: Cow<'_, ServerView>, timings: &[SessionTiming], extras: &ViewExtras) -> Change {
+    let mut view = view.into_owned();
+    view.set_timings(timings);
+    view.set_extras(extras);
+    Change::Surveyed { view: view.into() }
 }
 
 // Steps that writer and reader share.

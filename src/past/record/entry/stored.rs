@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::name::NamePattern;
 use lockscope_base::znode::{Node, SessionId};
 use lockscope_model::queue::{Change, Deleter};
-use lockscope_model::server_view::{ServerView, SessionTiming};
+use lockscope_model::server_view::{ServerView, SessionTiming, ViewExtras};
 
 /// One entry, in which known names are numbers.
 #[derive(Serialize, Deserialize)]
@@ -25,11 +25,13 @@ pub(super) enum StoredEntry<'a> {
     Deleted { path: StoredPath<'a>, zxid: Option<i64> },
     /// An [`Entry::FindingsForgotten`](super::Entry::FindingsForgotten).
     FindingsForgotten,
-    /// A [`Change::Surveyed`], with the timings that its view is stored without. Before format 3 it
-    /// was stored as a rare change.
+    /// A [`Change::Surveyed`] before format 6, with the timings that its view is stored without.
+    /// Before format 3 it was stored as a rare change.
     Surveyed { view: Cow<'a, ServerView>, timings: Vec<SessionTiming> },
     /// A [`Change::DeletedBy`], with the difference to the last transaction. Since format 4.
     DeletedBy { path: StoredPath<'a>, zxid: i64, by: Deleter },
+    /// A [`Change::Surveyed`], with all that its view is stored without. Since format 6.
+    SurveyedWith { view: Cow<'a, ServerView>, timings: Vec<SessionTiming>, extras: ViewExtras },
 }
 
 /// A known name, or a new one.

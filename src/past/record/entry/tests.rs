@@ -8,7 +8,7 @@ use crate::record::frame;
 use crate::testing::{self, deleted, seen};
 use lockscope_base::znode::{Node, NodeData, SessionId, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::queue::ConnectionState;
-use lockscope_model::server_view::{ServerView, SessionTiming};
+use lockscope_model::server_view::{MemberExtras, ServerView, SessionTiming, ViewExtras};
 
 const FROM: Timestamp = Timestamp(1_777_601_400_000);
 
@@ -162,18 +162,25 @@ fn a_returning_client_takes_little_more_than_the_id_of_its_new_node() {
 }
 
 #[test]
-fn session_timings_are_read_again_and_are_missing_in_older_recordings() {
+fn what_a_view_is_stored_without_is_read_again_and_is_missing_in_older_recordings() {
     let change = surveyed(Vec::new(), FROM);
     let Change::Surveyed { view } = &change else { panic!("it is a view") };
     let entries = timed(vec![(0, Entry::Change(Cow::Owned(change.clone())))]);
     assert_eq!(read(&written(&entries, 1), FROM).expect("readable entries"), entries);
     assert_ne!(view.timings(), [SessionTiming::default()]);
+    assert_ne!(view.extras(), ViewExtras::default());
 
-    let stored = StoredEntry::Change(Cow::Borrowed(&change));
-    let older = Chunk { entries: postcard::to_allocvec(&(0_u64, stored)).expect("written bytes"), ids: Vec::new() };
-    let found = read(&[older], FROM).expect("readable entries");
-    let mut view = ServerView::clone(view);
-    view.set_timings(&[SessionTiming::default()]);
-    let entry = Entry::Change(Cow::Owned(Change::Surveyed { view: view.into() }));
-    assert_eq!(found, [TimedEntry { at: FROM, entry }]);
+    let older = |stored: StoredEntry<'_>| {
+        let entries = postcard::to_allocvec(&(0_u64, stored)).expect("written bytes");
+        let found = read(&[Chunk { entries, ids: Vec::new() }], FROM).expect("readable entries");
+        let [TimedEntry { entry: Entry::Change(change), .. }] = &*found else { panic!("it is a change") };
+        let Change::Surveyed { view } = &**change else { panic!("it is a view") };
+        ServerView::clone(view)
+    };
+    let mut expected = ServerView::clone(view);
+    expected.set_extras(&ViewExtras { voters: None, members: vec![MemberExtras::default()] });
+    let of_format_5 = older(StoredEntry::Surveyed { view: Cow::Borrowed(view), timings: view.timings() });
+    assert_eq!(of_format_5, expected);
+    expected.set_timings(&[SessionTiming::default()]);
+    assert_eq!(older(StoredEntry::Change(Cow::Borrowed(&change))), expected);
 }

@@ -232,7 +232,7 @@ impl<'a> From<&'a PastContender> for PastContenderFacts<'a> {
             data,
             data_encoding,
             enqueued_at: time(past.enqueued_at),
-            acquired_at: time(past.acquired.and_then(crate::record::tables::TimeBounds::exactly)),
+            acquired_at: time(past.acquired.and_then(lockscope_base::znode::TimeBounds::exactly)),
             acquired_after: time(past.acquired.map(|bounds| bounds.after)),
             acquired_before: time(past.acquired.map(|bounds| bounds.before)),
             released_at: time(past.ended.map(|bounds| bounds.before)),

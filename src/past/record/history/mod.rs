@@ -10,6 +10,7 @@
 //! by bounds, or that still grow, are counted and not guessed.
 
 mod attempts;
+mod ensemble;
 mod facts;
 mod halves;
 mod last_leader;
@@ -28,6 +29,7 @@ mod window;
 use rusqlite::Connection;
 
 pub use attempts::PastAttempts;
+pub use ensemble::PastEnsembleEvent;
 pub use facts::HistoryFacts;
 pub use lines::lines;
 pub use many::{Histories, HistoriesFacts, RecordedEnsemble, clock_sentence, write_lines};

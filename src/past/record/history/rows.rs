@@ -1,11 +1,16 @@
 //! Reads rows.
 
+use std::time::Duration;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
 use crate::record::row_memory::RowMemory;
-use crate::record::tables::{ContenderEnd, Source, TimeBounds, columns};
-use lockscope_base::znode::{SessionId, Timestamp};
+use crate::record::tables::{ContenderEnd, NOT_READ, Source, columns};
+use lockscope_base::znode::{SessionId, TimeBounds, Timestamp};
+
+/// A first reading that took less is not worth to be told.
+const MAX_BRIEF_READING: Duration = Duration::from_secs(1);
 
 /// A contender of the past. Texts from znodes are unescaped and must be escaped before they are
 /// shown.
@@ -97,6 +102,13 @@ pub struct PastGap {
     pub to: Option<Timestamp>,
     /// The reason of the gap.
     pub reason: String,
+}
+
+impl PastGap {
+    /// Returns whether the gap is only the first reading, which took no longer than it must.
+    pub fn is_brief_reading(&self) -> bool {
+        self.reason == NOT_READ && self.to.is_some_and(|to| to.since(self.from) < MAX_BRIEF_READING)
+    }
 }
 
 /// A finding of the past.

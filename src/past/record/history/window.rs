@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::rows::{self, PastContender, PastDeletion, PastFinding, PastGap};
-use super::{HistoryQuery, PastAttempts, attempts, scan, unrecorded};
+use super::{HistoryQuery, PastAttempts, PastEnsembleEvent, attempts, ensemble, scan, unrecorded};
 use crate::record::store::{Store, StoreError};
 use crate::record::tables::NOT_READ;
 use lockscope_base::znode::Timestamp;
@@ -13,7 +13,7 @@ use lockscope_base::znode::Timestamp;
 /// The most contenders of a report; of more, the last ones are kept.
 const MAX_CONTENDERS: usize = 200_000;
 
-/// The most findings, and the most deletions, of a report.
+/// The most findings, events of the ensemble, and deletions, of a report.
 const MAX_OTHERS: usize = 2_000;
 
 /// A first reading that took longer is a gap that is worth to be told.
@@ -36,11 +36,13 @@ pub struct PastWindow {
     pub gaps: Vec<PastGap>,
     /// The findings, in the order in which they were raised.
     pub findings: Vec<PastFinding>,
+    /// What happened to the ensemble as a whole, the earliest first.
+    pub ensemble: Vec<PastEnsembleEvent>,
     /// The deletions, in the order of time.
     pub deletions: Vec<PastDeletion>,
     /// The attempts in vain, in the order of time.
     pub attempts: Vec<PastAttempts>,
-    /// Whether findings or deletions are left out.
+    /// Whether findings, events of the ensemble or deletions are left out.
     pub is_cut: bool,
 }
 
@@ -85,7 +87,9 @@ impl PastWindow {
             rows::findings(&transaction, from, to, MAX_OTHERS + 1)?,
             rows::deletions(&transaction, from, to, MAX_OTHERS + 1)?,
         );
-        let is_cut = findings.len().max(deletions.len()) > MAX_OTHERS;
+        let mut events = ensemble::events(&transaction, Some(from), Some(to), MAX_OTHERS + 1)?;
+        let is_cut = findings.len().max(deletions.len()).max(events.len()) > MAX_OTHERS;
+        events.truncate(MAX_OTHERS);
         findings.truncate(MAX_OTHERS);
         deletions.truncate(MAX_OTHERS);
         Ok(Some(Self {
@@ -96,6 +100,7 @@ impl PastWindow {
             left_out: (found.holds + found.waits).saturating_sub(ids.len()),
             gaps: rows::gaps(&transaction, Some(from), Some(to))?,
             findings,
+            ensemble: events,
             deletions,
             attempts: attempts::rows_of(&transaction, &query)?,
             is_cut,

@@ -4,39 +4,12 @@ use std::sync::Arc;
 
 use super::source::Source;
 use lockscope_base::recipe::RequestMode;
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+use lockscope_base::znode::{SessionId, TimeBounds, Timestamp, ZnodePath, Zxid};
 use lockscope_model::queue::{CLOSED, DELETED, GONE, Happening};
 
 /// The most bytes of a node's data in the tables: enough for a host name or an id. The segments
 /// have all data that were read.
 const MAX_DATA: usize = 1024;
-
-/// The bounds of when something happened: after the first time, and at the second at the latest.
-/// Equal if it was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeBounds {
-    /// A time at which it had not happened.
-    pub after: Timestamp,
-    /// A time by which it had happened.
-    pub before: Timestamp,
-}
-
-impl TimeBounds {
-    /// Returns the bounds of something that was seen.
-    pub fn exact(at: Timestamp) -> Self {
-        Self { after: at, before: at }
-    }
-
-    /// Returns bounds between two times; a clock that was set back makes them equal.
-    pub fn between(after: Timestamp, before: Timestamp) -> Self {
-        Self { after: after.min(before), before }
-    }
-
-    /// Returns the exact time, if it is known.
-    pub fn exactly(self) -> Option<Timestamp> {
-        (self.after == self.before).then_some(self.before)
-    }
-}
 
 /// How a contender's stay in its lock ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

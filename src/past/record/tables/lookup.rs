@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::contender::{ContenderRecord, TimeBounds};
+use super::contender::ContenderRecord;
 use lockscope_base::recipe::LockKind;
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{TimeBounds, Timestamp};
 use lockscope_model::queue::{ClientIdentity, ContenderId, ContenderRow, LockId, LockTable};
 
 /// The time of an event, and the time not seen before it.

@@ -81,7 +81,7 @@ mod trace;
 mod unsettled;
 
 pub use attempt::RecordedAttempts;
-pub use contender::{ContenderEnd, TimeBounds};
+pub use contender::ContenderEnd;
 pub use deletion::RecordedDeletion;
 pub(super) use excerpt::TableExcerpt;
 pub use gaps::GapRecord;

@@ -12,6 +12,7 @@ pub fn forget_before(transaction: &Transaction<'_>, time: Timestamp) -> rusqlite
         "DELETE FROM contender WHERE ifnull(ended_before, 9223372036854775807) < ?1",
         "DELETE FROM finding WHERE ifnull(cleared_at, 9223372036854775807) < ?1",
         "DELETE FROM gap WHERE ended_at < ?1",
+        "DELETE FROM ensemble_event WHERE ifnull(ended_before, 9223372036854775807) < ?1",
         "DELETE FROM deletion WHERE at < ?1",
         "DELETE FROM attempt WHERE to_at < ?1",
         "DELETE FROM activity WHERE until_at < ?1",

@@ -97,6 +97,22 @@ CREATE TABLE IF NOT EXISTS gap (
     reason TEXT NOT NULL
 );
 
+-- What happened to the ensemble as a whole. A time that is not known exactly has two bounds: it lies after the one and not after the
+-- other.
+CREATE TABLE IF NOT EXISTS ensemble_event (
+    id INTEGER PRIMARY KEY,
+    what TEXT NOT NULL,             -- no-majority, election, leader-changed, member-missing, slow-writes, not-seen
+    member TEXT,                    -- the member that it happened to, or that leads since; null where it concerns all of them
+    epoch INTEGER,                  -- the epoch that began with it
+    began_after INTEGER NOT NULL,
+    began_before INTEGER NOT NULL,
+    ended_after INTEGER,            -- null while it lasts
+    ended_before INTEGER,
+    detail TEXT,                    -- what else is known, in a sentence
+    source TEXT NOT NULL            -- watched, log or both: a recorder, or the servers' transaction logs
+);
+CREATE INDEX IF NOT EXISTS ensemble_event_ended ON ensemble_event (ifnull(ended_before, 9223372036854775807));
+
 -- How much happened: an event is what a line of `lockscope watch` is. One row a second in which anything did.
 CREATE TABLE IF NOT EXISTS activity (
     until_at INTEGER PRIMARY KEY,
@@ -181,6 +197,13 @@ CREATE VIEW IF NOT EXISTS gap_utc AS
     SELECT strftime('%Y-%m-%dT%H:%M:%fZ', began_at / 1000.0, 'unixepoch') AS began_at,
         strftime('%Y-%m-%dT%H:%M:%fZ', ended_at / 1000.0, 'unixepoch') AS ended_at, reason
     FROM gap;
+
+CREATE VIEW IF NOT EXISTS ensemble_event_utc AS
+    SELECT what, member, epoch, strftime('%Y-%m-%dT%H:%M:%fZ', began_after / 1000.0, 'unixepoch') AS began_after,
+        strftime('%Y-%m-%dT%H:%M:%fZ', began_before / 1000.0, 'unixepoch') AS began_before,
+        strftime('%Y-%m-%dT%H:%M:%fZ', ended_after / 1000.0, 'unixepoch') AS ended_after,
+        strftime('%Y-%m-%dT%H:%M:%fZ', ended_before / 1000.0, 'unixepoch') AS ended_before, detail, source
+    FROM ensemble_event;
 
 CREATE VIEW IF NOT EXISTS attempt_utc AS
     SELECT lock, printf('0x%x', session) AS session, strftime('%Y-%m-%dT%H:%M:%fZ', from_at / 1000.0, 'unixepoch') AS from_at,

@@ -6,10 +6,10 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use super::columns;
-use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock, TimeBounds};
+use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock};
 use super::source::Source;
 use lockscope_base::recipe::{Recipe, RequestMode};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+use lockscope_base::znode::{SessionId, TimeBounds, Timestamp, ZnodePath, Zxid};
 
 /// Returns the beginning of a query whose rows [`record`] reads.
 pub(super) fn select(connection: &Connection) -> rusqlite::Result<String> {

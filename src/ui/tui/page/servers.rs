@@ -113,7 +113,7 @@ fn write_member(page: &mut Writer, member: &MemberView, newest: Option<Zxid>, no
 }
 
 fn zxid_of(member: &MemberView) -> Option<Zxid> {
-    member.progress.and_then(|progress| progress.zxid)
+    member.extras.progress.and_then(|progress| progress.zxid)
 }
 
 fn is_slow(member: &MemberView) -> bool {

@@ -83,6 +83,7 @@ fn view(at: Timestamp, members: Vec<MemberView>) -> Change {
         own_session: Some(SessionId(1)),
         own_session_since: None,
         asked,
+        voters: Some(3),
     };
     Change::Surveyed { view: Arc::new(view) }
 }

@@ -5,12 +5,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::order;
 use super::rule::{self, Completed};
 use crate::record::spans::Spans;
-use crate::record::tables::contender::{ContenderRecord, TimeBounds};
+use crate::record::tables::contender::ContenderRecord;
 use crate::record::tables::rows::TableWriter;
 use crate::record::tables::source::Source;
 use crate::record::tables::stored;
 use lockscope_base::recipe::is_never_reused;
-use lockscope_base::znode::{TimeRange, Timestamp, Zxid};
+use lockscope_base::znode::{TimeBounds, TimeRange, Timestamp, Zxid};
 
 /// The most rows of a batch, and the most bytes of their texts.
 const BATCH_ROWS: usize = 1_000;

@@ -1,8 +1,8 @@
 //! What is known of a contender that a recorder saw and a transaction log has.
 
 use crate::record::spans::Spans;
-use crate::record::tables::contender::{ContenderEnd, ContenderRecord, RecordedClient, TimeBounds};
-use lockscope_base::znode::{TimeRange, Timestamp};
+use crate::record::tables::contender::{ContenderEnd, ContenderRecord, RecordedClient};
+use lockscope_base::znode::{TimeBounds, TimeRange, Timestamp};
 
 /// A row of the recording, completed by the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ mod tests {
     use crate::record::tables::contender::RecordedLock;
     use crate::record::tables::source::Source;
     use lockscope_base::recipe::RequestMode;
-    use lockscope_base::znode::{SessionId, ZnodePath, Zxid};
+    use lockscope_base::znode::{SessionId, TimeBounds, ZnodePath, Zxid};
 
     fn row(
         source: Source,

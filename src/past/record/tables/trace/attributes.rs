@@ -3,13 +3,13 @@
 //! `client.address`, `client.port` and `service.peer.name` are those of OpenTelemetry's semantic
 //! conventions; the conventions have none for locks.
 
-use super::super::contender::{ContenderEnd, ContenderRecord, RecordedLock, TimeBounds};
+use super::super::contender::{ContenderEnd, ContenderRecord, RecordedLock};
 use super::super::found::FindingRecord;
 use super::super::gaps::{GapRecord, NOT_READ};
 use super::super::stored::mode_id;
 use super::Place;
 use lockscope_base::trace_context::{TraceContext, TraceId};
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{TimeBounds, Timestamp};
 use lockscope_model::span::{Attribute, Span, SpanContext, SpanEvent, Value};
 
 /// Returns the span of a hold.

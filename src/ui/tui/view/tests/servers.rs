@@ -96,7 +96,7 @@ fn lagging(size: (u16, u16)) -> App {
     let mut app = trouble(size);
     let mut view = ServerView::clone(app.world().table().view());
     for member in &mut view.members {
-        member.sync_settings = Some(SyncSettings { tick_ms: 2000, sync_limit: 20 });
+        member.extras.sync_settings = Some(SyncSettings { tick_ms: 2000, sync_limit: 20 });
     }
     let now = app.now();
     app.update(at(now, vec![Change::Surveyed { view: view.into() }]), now);

@@ -4,104 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::testing::{at, busy, holder, hostile, window};
-use super::{Incident, html, sentences, trace};
-use crate::record::history::{PastAttempts, PastWindow};
-use crate::record::tables::{ContenderEnd, TimeBounds};
-use lockscope_base::znode::SessionId;
-
-fn told(window: &PastWindow) -> Vec<String> {
-    sentences::sentences(&Incident::new(window), true)
-}
-
-#[test]
-fn the_sentences_name_lock_holder_length_cause_and_end() {
-    insta::assert_snapshot!(told(&window()).join("\n"), @r"
-    /locks/billing stood still for 27s from 14:41:12.000 on while 2 others waited: worker-3 (10.0.4.17:51586) held it from 14:41:08.000 until its session expired at 14:41:39.000 (expiring-holder: the holder is gone).
-    /locks/billing stood still for 1.0s from 14:41:39.000 on while 1 other waited: 10.0.4.18:51000 held it from 14:41:39.000 until 14:41:40.000, when its node was gone: released, or deleted by another (no finding says why: the holder kept it so long).
-    ");
-    let mut open = window();
-    open.findings.clear();
-    open.contenders.truncate(2);
-    open.contenders[0] = holder("lock-1", [-9_000, -5_000, 0], ContenderEnd::Open);
-    open.contenders[1].acquired = None;
-    (open.contenders[1].ended, open.contenders[1].end) = (None, ContenderEnd::Open);
-    insta::assert_snapshot!(told(&open).join("\n"), @"/locks/billing stood still for 28s from 14:41:12.000 on while 1 other waited: worker-3 (10.0.4.17:51586) has held it since 2024-05-01 14:41:02 UTC, and still held it when the recording ended (no finding says why: the holder kept it so long).");
-    let mut unseen = window();
-    unseen.findings.clear();
-    unseen.contenders[0].end = ContenderEnd::Unknown;
-    unseen.contenders[0].ended = Some(TimeBounds::between(at(20_000), at(32_000)));
-    insta::assert_snapshot!(told(&unseen).join("\n"), @r"
-    /locks/billing stood still for 15s from 14:41:12.000 on while 2 others waited: worker-3 (10.0.4.17:51586) held it from 14:41:08.000 until a time between 14:41:27.000 and 14:41:39.000 that nobody saw (no finding says why: the holder kept it so long).
-    /locks/billing stood still for 1.0s from 14:41:39.000 on while 1 other waited: 10.0.4.18:51000 held it from 14:41:39.000 until 14:41:40.000, when its node was gone: released, or deleted by another (no finding says why: the holder kept it so long).
-    ");
-    unseen.contenders[0].ended = Some(TimeBounds::exact(at(32_000)));
-    let told_of_unsure = &told(&unseen)[0];
-    assert!(
-        told_of_unsure.contains("until 14:41:39.000, when its node was gone: released, deleted by another, or expired"),
-        "{told_of_unsure}"
-    );
-    let mut released = window();
-    released.contenders[1].end = ContenderEnd::Released;
-    assert!(told(&released)[1].contains("until it released it at 14:41:40.000"), "{:?}", told(&released));
-    let mut deleted = window();
-    deleted.findings.clear();
-    deleted.contenders[0].end = ContenderEnd::Deleted;
-    assert!(told(&deleted)[0].contains("until its node was deleted by hand at 14:41:39.000"), "{:?}", told(&deleted));
-}
-
-#[test]
-fn a_lock_that_others_tried_in_vain_stood_still() {
-    let mut window = window();
-    window.findings.clear();
-    window.contenders.truncate(1);
-    let tried = |session, from, to, count| PastAttempts {
-        lock: Some("/locks/billing".to_owned()),
-        session: Some(SessionId(session)),
-        client_name: None,
-        from: at(from),
-        to: at(to),
-        count,
-    };
-    // The second session gives up, and tries once more when the lock is free.
-    window.attempts = vec![
-        tried(7, 2_000, 9_000, 8),
-        tried(8, 3_000, 4_000, 2),
-        tried(7, 10_000, 19_000, 10),
-        tried(8, 50_000, 50_000, 1),
-    ];
-    let told = told(&window).join("\n");
-    assert!(told.starts_with("/locks/billing stood still for 17s from 14:41:09.000 on while 2 others waited or tried 20 times in vain: worker-3"), "{told}");
-    let page = html(&Incident::new(&window), true);
-    assert!(page.contains("tried-in-vain") && page.contains("session 0x7") && page.contains("10 times"), "{page}");
-    window.contenders.clear();
-    assert_eq!(sentences::standstills(&Incident::new(&window)), [], "no holder is known");
-}
-
-#[test]
-fn without_a_waiter_there_is_no_standstill() {
-    let mut calm = window();
-    calm.contenders.truncate(1);
-    insta::assert_snapshot!(told(&calm).join("\n"), @"No lock was held for a second or longer while others waited for it (1 hold, 1 lock).");
-    calm.contenders.clear();
-    assert_eq!(told(&calm).len(), 1);
-    let page = html(&Incident::new(&PastWindow { findings: Vec::new(), ..calm }), true);
-    assert!(!page.contains("<svg class=\"bars\"") && page.contains("<h1>"), "{page}");
-}
-
-#[test]
-fn the_longest_comes_first_and_at_most_three_are_described() {
-    let mut window = window();
-    for (lock, length) in [("/b", 50_000), ("/c", 900), ("/d", 20_000), ("/e", 10_000)] {
-        let mut holds = holder("lock-1", [0, 0, length], ContenderEnd::Gone);
-        let mut waits = holder("lock-2", [0, length, length + 1], ContenderEnd::Gone);
-        (holds.lock, waits.lock) = (lock.to_owned(), lock.to_owned());
-        window.contenders.extend([holds, waits]);
-    }
-    let sentences = told(&window);
-    let begins: Vec<&str> = sentences.iter().filter_map(|sentence| sentence.split(' ').next()).collect();
-    assert_eq!(begins, ["/b", "/locks/billing", "/d"]);
-}
+use crate::incident::testing::{at, busy, ensemble_event, hostile, window};
+use crate::incident::{Incident, html, trace};
+use crate::record::history::PastWindow;
+use lockscope_model::ensemble::EnsembleEventKind;
 
 #[test]
 fn a_page_has_no_script_and_refers_to_nothing_outside() {
@@ -268,13 +174,33 @@ fn a_trace_has_locks_as_processes_holds_and_waits_as_slices_and_hand_overs_as_fl
 }
 
 #[test]
+fn a_trace_has_the_causes_of_the_page_and_what_happened_to_the_ensemble() {
+    let mut window = window();
+    window.ensemble = vec![ensemble_event(EnsembleEventKind::NoMajority, 6_000, 26_000)];
+    let incident = Incident::new(&window);
+    let (page, text) = (html(&incident, true), trace(&incident).expect("JSON"));
+    let slices = checked(&text).into_iter().filter(|event| event["cat"] == "ensemble").count();
+    let trace: Value = serde_json::from_str(&text).expect("JSON");
+    let causes = trace["otherData"]["causes"].as_array().expect("causes");
+    let kinds: Vec<&str> = causes.iter().filter_map(|cause| cause["kind"].as_str()).collect();
+    assert_eq!((slices, &kinds[..]), (1, &["no-majority", "finding", "kept"][..]), "{causes:?}");
+    assert_eq!((&causes[0]["cost_ms"], &causes[0]["locks"][0]), (&36_000.into(), &"/locks/billing".into()));
+    assert_eq!(causes[1]["finding"], "expiring-holder");
+    for cause in causes {
+        let text = cause["text"].as_str().expect("a text");
+        assert!(page.contains(text), "{text} is not in {page}");
+    }
+    assert_eq!(trace["otherData"]["ensemble_events"][0]["what"], "no-majority");
+}
+
+#[test]
 fn many_holds_are_summarized_and_the_page_says_so() {
     let window = busy(20_000, 30);
     let incident = Incident::new(&window);
     let (page, trace) = (html(&incident, true), trace(&incident).expect("JSON"));
     assert!(page.len() < 5_000_000 && trace.len() < 5_000_000, "{} {}", page.len(), trace.len());
     for part in [
-        "22 other locks stood still for less",
+        "22 other locks cost less waiting",
         "other contenders have no row here",
         "events of the contenders that held and waited shortest",
     ] {

@@ -1,0 +1,376 @@
+//! Why locks stood still: each standstill is charged to one cause, or in parts to several.
+//!
+//! The ensemble is asked first: while nobody is served, every lock stands. What is left is charged to
+//! what covers most of it: a finding, slow writes, a time in which nothing was seen, or the timeout
+//! of a session that expired. If nothing does, the holder kept the lock, and why is not known.
+
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::lock_rows::{Incident, LockRows};
+use super::standstill::Standstill;
+use crate::record::history::{PastEnsembleEvent, PastFinding, PastGap};
+use crate::record::tables::ContenderEnd;
+use lockscope_base::znode::{SessionId, TimeBounds, TimeRange, Timestamp};
+use lockscope_model::diagnose::{Code, Thresholds};
+use lockscope_model::ensemble::EnsembleEventKind;
+
+/// What is shorter is charged to its holder without a search: nobody reads of it.
+pub(super) const MIN_TOLD: Duration = Duration::from_secs(1);
+
+/// A finding that stood for less is no cause. Looks are a second apart, so that it was seen once or
+/// twice, and what lasts for a moment explains only a moment.
+const MIN_CAUSE: Duration = Duration::from_secs(2);
+
+/// Servers grant no longer session timeouts unless they are configured to: twenty ticks of two
+/// seconds. Recordings do not have the timeouts.
+pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(40);
+
+/// A moment explains nothing if it is known only between bounds that are further apart: for most of
+/// that time, clients may have been served.
+const LONGEST_CHANGE: Duration = Duration::from_secs(10);
+
+/// Stands for the time before which an event may have begun that was found at the first look.
+pub(super) const BEFORE_THE_FIRST_LOOK: Timestamp = Timestamp(0);
+
+/// A cause, with the standstills or parts of them that are charged to it.
+#[derive(Debug)]
+pub(super) struct Cause<'a> {
+    pub kind: CauseKind<'a>,
+    pub pieces: Vec<Piece>,
+    /// How long all contenders waited within the pieces, summed up, in milliseconds.
+    pub cost_ms: u64,
+    /// The holders, as indexes into the contenders of the incident.
+    pub holders: Vec<usize>,
+    /// The most holders at once that are not named.
+    pub beside: usize,
+    /// A finding that covers too little to be the cause.
+    pub meanwhile: Option<&'a PastFinding>,
+}
+
+#[derive(Debug)]
+pub(super) enum CauseKind<'a> {
+    Ensemble(&'a PastEnsembleEvent),
+    /// Findings of one code about one client, or about one node.
+    Findings(Vec<&'a PastFinding>),
+    /// Nothing was seen for most of the time.
+    NotSeen(&'a PastGap),
+    /// The holder's session expired at the end.
+    SessionEnd,
+    /// The holder kept the lock.
+    Kept,
+    /// Nobody is known to have held.
+    NobodyHeld,
+}
+
+/// A part of a standstill.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    /// The lock, as an index into those of the incident.
+    pub lock: usize,
+    pub time: TimeRange,
+    pub cost_ms: u64,
+}
+
+/// What pieces of one cause have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Key<'a> {
+    /// An event, as an index into those of the window.
+    Ensemble(usize),
+    Finding(&'a str, Whose<'a>),
+    /// A gap, as an index into those of the window.
+    NotSeen(usize),
+    SessionEnd(Whose<'a>),
+    /// A holder, as an index into the contenders of the incident.
+    Kept(usize),
+    /// The lock, as an index into those of the incident.
+    NobodyHeld(usize),
+}
+
+/// Whom pieces of one cause are about.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Whose<'a> {
+    /// Several locks show one fact.
+    Ensemble,
+    Session(SessionId),
+    /// A holder, as an index into the contenders of the incident.
+    Holder(usize),
+    /// A node of a lock, which is an index into those of the incident.
+    Node(usize, &'a str),
+    Lock(usize),
+}
+
+/// What a standstill is charged to.
+struct Charged<'a> {
+    key: Key<'a>,
+    /// The holder, as an index into the contenders of the incident.
+    holder: Option<usize>,
+    finding: Option<&'a PastFinding>,
+}
+
+/// The causes of an incident.
+struct Causes<'b, 'a> {
+    incident: &'b Incident<'a>,
+    /// The times in which nobody was served, the surest first, with their events.
+    outages: Vec<(TimeRange, usize)>,
+    found: Vec<Cause<'a>>,
+    by_key: FxHashMap<Key<'a>, usize>,
+}
+
+/// Charges every standstill to its causes. Returns them in order of cost, the highest first.
+pub(super) fn causes<'a>(incident: &Incident<'a>) -> Vec<Cause<'a>> {
+    let mut causes = Causes { incident, outages: outages(incident), found: Vec::new(), by_key: FxHashMap::default() };
+    for (at, event) in incident.window.ensemble.iter().enumerate() {
+        // It is told even if no lock stood.
+        if event.what == EnsembleEventKind::NoMajority {
+            let _ = causes.cause(Key::Ensemble(at));
+        }
+    }
+    for (at, lock) in incident.locks.iter().enumerate() {
+        for found in &lock.standstills {
+            causes.charge(at, lock, found);
+        }
+    }
+    let mut found = causes.found;
+    found.sort_by_key(|cause| (std::cmp::Reverse(cause.cost_ms), cause.pieces.first().map(|piece| piece.time)));
+    found
+}
+
+/// Returns the time of an event, as long as it may have been.
+pub(super) fn time_of(event: &PastEnsembleEvent, until: Timestamp) -> TimeRange {
+    let TimeBounds { after, before } = event.began;
+    let from = if after == BEFORE_THE_FIRST_LOOK { before } else { after };
+    TimeRange { from, to: event.ended.map_or(until, |ended| ended.before) }
+}
+
+/// Returns whether an event happened in a moment, which its bounds enclose.
+pub(super) fn is_moment(event: &PastEnsembleEvent) -> bool {
+    event.ended == Some(event.began)
+}
+
+fn outages(incident: &Incident<'_>) -> Vec<(TimeRange, usize)> {
+    let rank = |event: &PastEnsembleEvent| match event.what {
+        EnsembleEventKind::NoMajority => Some(0),
+        EnsembleEventKind::Election => Some(1),
+        EnsembleEventKind::LeaderChanged => Some(2),
+        EnsembleEventKind::MemberMissing | EnsembleEventKind::SlowWrites | EnsembleEventKind::NotSeen => None,
+    };
+    let outage = |(at, event): (usize, &PastEnsembleEvent)| {
+        let time = time_of(event, incident.window.known_until);
+        let is_known = !is_moment(event) || time.length() <= LONGEST_CHANGE;
+        Some((rank(event).filter(|_| is_known)?, time, at))
+    };
+    let mut outages: Vec<_> = incident.window.ensemble.iter().enumerate().filter_map(outage).collect();
+    outages.sort_unstable();
+    outages.into_iter().map(|(_, time, at)| (time, at)).collect()
+}
+
+/// Returns the time in which a finding stood: it is raised only after its evidence has lasted.
+fn evident(finding: &PastFinding, until: Timestamp) -> TimeRange {
+    let code = Code::from_id(&finding.code);
+    let found_after = code.map_or(Duration::ZERO, |code| Thresholds::default().least_time_to_find(code));
+    TimeRange { from: finding.raised_at.minus(found_after), to: finding.cleared_at.unwrap_or(until) }
+}
+
+fn length(parts: &[TimeRange]) -> Duration {
+    parts.iter().map(|part| part.length()).sum()
+}
+
+/// Returns how much of `parts` a time covers.
+fn covered(time: TimeRange, parts: &[TimeRange]) -> Duration {
+    parts.iter().filter_map(|part| time.within(*part)).map(TimeRange::length).sum()
+}
+
+/// Returns whether a time covers at least half of `parts`.
+fn covers_most(time: TimeRange, parts: &[TimeRange]) -> bool {
+    covered(time, parts) * 2 >= length(parts)
+}
+
+impl<'a> Causes<'_, 'a> {
+    fn charge(&mut self, at: usize, lock: &LockRows<'a>, found: &Standstill) {
+        let mut rest = vec![found.time];
+        for outage in 0..self.outages.len() {
+            let (time, event) = self.outages[outage];
+            if time.within(found.time).is_none() {
+                continue;
+            }
+            let within: Vec<TimeRange> = rest.iter().filter_map(|part| part.within(time)).collect();
+            rest = rest.iter().flat_map(|part| outside(*part, time)).collect();
+            self.cause(Key::Ensemble(event)).add(at, lock, &within);
+        }
+        if rest.is_empty() {
+            return;
+        }
+        let Charged { key, holder, finding } = self.charged(at, lock, found, &rest);
+        let is_told =
+            length(&rest) >= MIN_TOLD && matches!(key, Key::SessionEnd(_) | Key::Kept(_) | Key::NobodyHeld(_));
+        let meanwhile = if is_told { self.meanwhile(lock, found, &rest) } else { None };
+        let cause = self.cause(key);
+        cause.add(at, lock, &rest);
+        cause.meanwhile = cause.meanwhile.or(meanwhile);
+        if let Some(holder) = holder {
+            cause.beside = cause.beside.max((found.holders.len() + found.more_holders).saturating_sub(1));
+            if cause.holders.last() != Some(&holder) {
+                cause.holders.push(holder);
+            }
+        }
+        if let (CauseKind::Findings(findings), Some(new)) = (&mut cause.kind, finding)
+            && !findings.iter().any(|known| std::ptr::eq(*known, new))
+        {
+            findings.push(new);
+        }
+    }
+
+    /// Returns the cause of a key, which may have no pieces yet.
+    fn cause(&mut self, key: Key<'a>) -> &mut Cause<'a> {
+        let at = *self.by_key.entry(key).or_insert_with(|| {
+            let window = self.incident.window;
+            let kind = match key {
+                Key::Ensemble(at) => CauseKind::Ensemble(&window.ensemble[at]),
+                Key::Finding(..) => CauseKind::Findings(Vec::new()),
+                Key::NotSeen(at) => CauseKind::NotSeen(&window.gaps[at]),
+                Key::SessionEnd(_) => CauseKind::SessionEnd,
+                Key::Kept(_) => CauseKind::Kept,
+                Key::NobodyHeld(_) => CauseKind::NobodyHeld,
+            };
+            let (pieces, holders) = (Vec::new(), Vec::new());
+            self.found.push(Cause { kind, pieces, cost_ms: 0, holders, beside: 0, meanwhile: None });
+            self.found.len() - 1
+        });
+        &mut self.found[at]
+    }
+
+    /// Returns what a standstill is charged to, as far as the ensemble is not its cause.
+    fn charged(&self, at: usize, lock: &LockRows<'a>, found: &Standstill, rest: &[TimeRange]) -> Charged<'a> {
+        let window = self.incident.window;
+        let first = found.holders.first().copied();
+        let kept = first.map_or(Key::NobodyHeld(at), Key::Kept);
+        if length(rest) < MIN_TOLD {
+            return Charged { key: kept, holder: first, finding: None };
+        }
+        if let Some(finding) = self.finding(lock, found, rest) {
+            let holder = self.holder_with(finding, found);
+            let key = Key::Finding(&finding.code, self.whose(at, holder, finding));
+            return Charged { key, holder: holder.or(first), finding: Some(finding) };
+        }
+        let is_slow = |event: &PastEnsembleEvent| {
+            event.what == EnsembleEventKind::SlowWrites && covers_most(time_of(event, window.known_until), rest)
+        };
+        let is_gap =
+            |gap: &PastGap| covers_most(TimeRange { from: gap.from, to: gap.to.unwrap_or(window.known_until) }, rest);
+        let expired = || found.holders.iter().find_map(|holder| Some((self.expiry(*holder, rest)?, *holder)));
+        let (key, holder) = if let Some(event) = window.ensemble.iter().position(is_slow) {
+            (Key::Ensemble(event), None)
+        } else if let Some(gap) = window.gaps.iter().position(is_gap) {
+            (Key::NotSeen(gap), None)
+        } else if let Some((key, holder)) = expired() {
+            (key, Some(holder))
+        } else {
+            (kept, first)
+        };
+        Charged { key, holder, finding: None }
+    }
+
+    /// Returns the finding that covers most of the rest, first among those about a holder.
+    fn finding(&self, lock: &LockRows<'a>, found: &Standstill, rest: &[TimeRange]) -> Option<&'a PastFinding> {
+        let until = self.incident.window.known_until;
+        let explains = |finding: &&PastFinding| {
+            let stood = finding.cleared_at.unwrap_or(until).since(finding.raised_at);
+            severity(finding) > 0
+                && stood >= MIN_CAUSE
+                && Code::from_id(&finding.code).is_some_and(Code::explains_waits)
+                && covers_most(evident(finding, until), rest)
+        };
+        let order = |finding: &&PastFinding| {
+            (self.is_about(finding, found), covered(evident(finding, until), rest), severity(finding))
+        };
+        let about = lock
+            .findings
+            .iter()
+            .copied()
+            .filter(|finding| finding.node.is_none() || found.more_holders > 0 || self.is_about(finding, found));
+        about.filter(explains).max_by_key(order)
+    }
+
+    /// Returns the finding that stood longest beside the rest. Critical ones are told by themselves.
+    fn meanwhile(&self, lock: &LockRows<'a>, found: &Standstill, rest: &[TimeRange]) -> Option<&'a PastFinding> {
+        let until = self.incident.window.known_until;
+        let beside = |finding: &PastFinding| {
+            let time = TimeRange { from: finding.raised_at, to: finding.cleared_at.unwrap_or(until) };
+            covered(time, rest)
+        };
+        let is_told = |finding: &&PastFinding| {
+            severity(finding) == 1
+                && (finding.node.is_none() || self.is_about(finding, found))
+                && !Code::from_id(&finding.code).is_some_and(Code::is_symptom)
+                && !beside(finding).is_zero()
+        };
+        lock.findings.iter().copied().filter(is_told).max_by_key(|finding| beside(finding))
+    }
+
+    /// Returns whether a finding is about a holder.
+    fn is_about(&self, finding: &PastFinding, found: &Standstill) -> bool {
+        self.holder_with(finding, found).is_some()
+    }
+
+    fn holder_with(&self, finding: &PastFinding, found: &Standstill) -> Option<usize> {
+        let node = finding.node.as_deref()?;
+        found.holders.iter().copied().find(|at| self.incident.contender(*at).is_some_and(|past| past.node == node))
+    }
+
+    fn whose(&self, lock: usize, holder: Option<usize>, finding: &'a PastFinding) -> Whose<'a> {
+        let session = holder.and_then(|holder| self.incident.contender(holder)?.session);
+        match (Code::from_id(&finding.code), session, finding.node.as_deref()) {
+            // One cycle, or one member, shows at several locks.
+            (Some(Code::Deadlock | Code::MemberDisagrees), ..) => Whose::Ensemble,
+            (_, Some(session), _) => Whose::Session(session),
+            (_, None, Some(node)) => Whose::Node(lock, node),
+            (_, None, None) => Whose::Lock(lock),
+        }
+    }
+
+    /// Returns what to charge if the end of a holder's session explains most of the rest. A session
+    /// expires when it was not heard for its timeout, so that it explains no more than that. After an
+    /// outage it says nothing of its client, which nobody could hear.
+    fn expiry(&self, holder: usize, rest: &[TimeRange]) -> Option<Key<'a>> {
+        let past = self.incident.contender(holder).filter(|past| past.end == ContenderEnd::Expired)?;
+        let ended = past.ended?;
+        let unheard = TimeRange { from: ended.after.minus(LONGEST_TIMEOUT), to: ended.before };
+        if !covers_most(unheard, rest) {
+            return None;
+        }
+        let mut outages = self.outages.iter().filter(|(time, event)| {
+            let what = self.incident.window.ensemble[*event].what;
+            what != EnsembleEventKind::LeaderChanged && time.within(unheard).is_some()
+        });
+        let outage = outages.next().map(|(_, event)| Key::Ensemble(*event));
+        Some(outage.unwrap_or(Key::SessionEnd(past.session.map_or(Whose::Holder(holder), Whose::Session))))
+    }
+}
+
+impl Cause<'_> {
+    fn add(&mut self, at: usize, lock: &LockRows<'_>, parts: &[TimeRange]) {
+        for part in parts {
+            let piece = Piece { lock: at, time: *part, cost_ms: lock.waits.cost_ms(*part) };
+            self.cost_ms = self.cost_ms.saturating_add(piece.cost_ms);
+            self.pieces.push(piece);
+        }
+    }
+}
+
+/// Returns the parts of a time outside of another.
+fn outside(part: TimeRange, other: TimeRange) -> impl Iterator<Item = TimeRange> {
+    let before = TimeRange { from: part.from, to: part.to.min(other.from) };
+    let after = TimeRange { from: part.from.max(other.to), to: part.to };
+    [before, after].into_iter().filter(|part| part.from < part.to)
+}
+
+/// Returns the rank of a severity: above zero from a warning on.
+pub(super) fn severity(finding: &PastFinding) -> u8 {
+    match finding.severity.as_str() {
+        "critical" => 2,
+        "warning" => 1,
+        _ => 0,
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of incidents made by hand.
+
+mod told;
+mod written;
