@@ -193,3 +193,36 @@ async fn a_server_that_does_not_answer_is_named_in_the_list_of_ensembles() {
     terminal.press("q");
     assert!(terminal.ends().success());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sound_lock_is_found_in_the_ensemble_that_has_it_by_a_filter_and_by_its_path() {
+    let (folder, other) = (tempfile::tempdir().expect("a folder"), Server::start());
+    let first = zk::own_root("ensembles").await;
+    let (here, there) = (zk::connect(&first).await, zk::connect(&other.connect_string()).await);
+    for (client, lock) in [(&here, "/shop/till"), (&there, "/shop/orph"), (&there, "/shop/other")] {
+        zk::make(client, [lock.to_owned()]).await;
+        let node = format!("{lock}/_c_00000000-0000-4000-8000-000000000001-lock-");
+        zk::create_all(client, CreateMode::EphemeralSequential, [(node, b"holder".to_vec())]).await;
+    }
+    let config = config(folder.path(), &first, &other.connect_string(), "127.0.0.1:1");
+    let arguments = ["--config", config.to_str().expect("a plain path"), "--context", "test,prod"];
+    let mut terminal = Terminal::lockscope(&arguments, 120, 30);
+    terminal.shows_all(&["2 ensembles", "2 live"]);
+    terminal.press("/orph\r");
+    terminal.shows_all(&["filter: orph (1 of 2)", "/shop/orph  (1 match)"]);
+    terminal.press("\r");
+    terminal.shows_all(&["PRODUCTION prod", "filter: orph (1 of 2)", "/shop/orph"]);
+    terminal.hides("/shop/other");
+    terminal.press("\u{1b}");
+    terminal.shows("/shop/other");
+    terminal.press("\u{1b}");
+    terminal.shows("prod is open (1)");
+    terminal.press(":lock /shop/till\r");
+    terminal.shows_all(&[" test ", "● live", "/shop/till", "holder"]);
+    terminal.press("0");
+    terminal.shows("test is open (1)");
+    terminal.press(":lock /shop/none\r");
+    terminal.shows("No ensemble has a lock at /shop/none.");
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::board::Board;
 use self::watcher::Watcher;
-use super::app::{EnsembleReport, EnsembleRow, WatchedEnsembles};
+use super::app::{EnsembleReport, EnsembleRow, Filter, FoundLocks, WatchedEnsembles};
 use lockscope_live::observe::{ObserveOptions, Observer};
 use lockscope_live::zk::survey::SurveyOptions;
 use lockscope_model::diagnose::Thresholds;
@@ -185,6 +185,7 @@ impl EnsembleWatch {
             trouble: options.options.as_ref().err().cloned(),
             summary: None,
             news: 0,
+            found: FoundLocks::default(),
         };
         WatchedEnsembles::new(self.ensembles.iter().map(row))
     }
@@ -249,6 +250,13 @@ impl WatchTask {
 pub struct EnsembleReports(Option<Arc<Board>>);
 
 impl EnsembleReports {
+    /// Looks for locks that pass a filter in all ensembles, from now on.
+    pub(super) fn filter(&self, filter: Filter) {
+        if let Some(board) = &self.0 {
+            board.set_filter(filter);
+        }
+    }
+
     /// Waits for new summaries; forever when one ensemble is shown. Cancel safe.
     pub(super) async fn next(&mut self) -> Vec<EnsembleReport> {
         match &self.0 {

@@ -48,6 +48,7 @@ impl App {
             Command::Tag => self.tag(),
             // No screen has this command: only an open deletion plan reads its key.
             Command::AskOwner => {}
+            Command::Lock if self.looks_in_ensembles() => self.seek_in_ensembles(argument),
             Command::Lock => self.open_path(argument),
             Command::Filter => self.filter_by(argument),
             Command::Sort => self.sort_by(argument),

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{App, EnsembleReport, Screen, ScreensChosen, Update, WatchedEnsembles, World};
+use super::ensembles::{OpenWith, Sought};
+use super::{App, Effect, EnsembleReport, FoundLocks, Screen, ScreensChosen, Update, WatchedEnsembles, World};
 use crate::tui::keymap::Command;
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::summary::EnsembleSummary;
+use lockscope_model::text::human::plural;
 use lockscope_past::record::LiveState;
 
 impl App {
@@ -19,6 +21,9 @@ impl App {
             self.observing = false;
         }
         self.ensembles = Some(ensembles);
+        if self.settings.context.is_some() {
+            self.show_wanted();
+        }
         self.arrange();
         self
     }
@@ -66,7 +71,73 @@ impl App {
         let before = ensembles.named(&name).and_then(|row| row.summary.as_ref());
         let (table, diagnosis) = (self.live.table(), self.live.diagnosis());
         let summary = EnsembleSummary::new(table, diagnosis, ensembles.changes(), before, self.wall);
-        ensembles.take(vec![EnsembleReport { name, summary }]);
+        let found = FoundLocks::of(ensembles.filter(), table, diagnosis, self.wall);
+        ensembles.take(vec![EnsembleReport { name, summary, found }]);
+    }
+
+    /// Whether a path names a lock of any ensemble, rather than of the open one.
+    pub(super) fn looks_in_ensembles(&self) -> bool {
+        self.ensembles.is_some() && (self.is_outside() || self.screen() == Screen::Ensembles)
+    }
+
+    /// Looks for a lock at a path in all ensembles.
+    pub(super) fn seek_in_ensembles(&mut self, path: Option<&str>) {
+        match path.map(ZnodePath::new) {
+            // Says how a lock is named.
+            None => self.open_path(None),
+            Some(Err(error)) => self.show_failure(error.to_string()),
+            Some(Ok(path)) => {
+                if let Some(ensembles) = self.ensembles.as_deref_mut() {
+                    ensembles.seek(path.as_str());
+                }
+                if self.screen() != Screen::Ensembles {
+                    self.go(Screen::Ensembles);
+                }
+            }
+        }
+    }
+
+    /// Asks all ensembles for locks that pass a new filter. Goes into the one that has the lock that
+    /// is looked for, or says where that is.
+    pub(super) fn look_in_ensembles(&mut self) -> Update {
+        let Some(filter) = self.ensembles.as_deref_mut().map(WatchedEnsembles::take_changed_filter) else {
+            return Update::default();
+        };
+        if filter.is_some() {
+            self.summarize_open();
+        }
+        let mut update = Update { redraw: filter.is_some(), effects: Vec::new() };
+        update.effects.extend(filter.map(Effect::FilterEnsembles));
+        let Some(ensembles) = self.ensembles.as_deref_mut() else { return update };
+        let Some(sought) = ensembles.take_sought() else { return update };
+        let path = ensembles.filter().text().to_owned();
+        match sought {
+            Sought::In(name) => ensembles.want_with(name, Some(OpenWith::Lock(path))),
+            Sought::InSeveral(count) => {
+                let way = self.settings.bindings.fill("{open} goes into one.");
+                self.show_notice(format!("{count} ensembles have {path}: {way}"));
+            }
+            Sought::Nowhere(0) => self.show_failure(format!("No ensemble has a lock at {path}.")),
+            Sought::Nowhere(unseen) => {
+                let unseen = plural(unseen, "ensemble", "ensembles");
+                self.show_failure(format!("No lock is known at {path}; {unseen} cannot be seen."));
+            }
+        }
+        update.redraw = true;
+        update
+    }
+
+    /// Shows what was looked for in the ensemble that was gone into.
+    fn show_wanted(&mut self) {
+        match self.ensembles.as_deref_mut().and_then(WatchedEnsembles::take_open_with) {
+            Some(OpenWith::Lock(path)) => self.open_path(Some(&path)),
+            Some(OpenWith::Filter(filter)) => {
+                if let Some(locks) = Screen::Locks.list() {
+                    locks.set_filter(self, filter);
+                }
+            }
+            None => {}
+        }
     }
 
     /// Counts changes of the open ensemble.
@@ -83,6 +154,7 @@ impl App {
             command,
             Command::Go(Screen::Help | Screen::Ensembles | Screen::Output)
                 | Command::Context
+                | Command::Lock
                 | Command::Prompt
                 | Command::Redraw
                 | Command::Suspend
@@ -122,6 +194,7 @@ impl App {
         }
         if self.settings.context.as_deref() == Some(&*name) {
             self.go(Screen::Locks);
+            self.show_wanted();
             return Update::redraw();
         }
         self.go_to_context(Some(&name))

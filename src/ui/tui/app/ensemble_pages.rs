@@ -37,6 +37,7 @@ fn shown_event(event: &EnsembleEvent) -> ensembles::ShownEvent<'_> {
         EnsembleNews::Renamed(before, finding) => ensembles::ShownNews::Renamed(*before, finding),
         EnsembleNews::Cleared(finding) => ensembles::ShownNews::Finding { finding, raised: false },
         EnsembleNews::State(state) => ensembles::ShownNews::State(*state),
+        EnsembleNews::Servers(trouble) => ensembles::ShownNews::Servers(trouble.as_ref()),
     };
     ensembles::ShownEvent { at: event.at, ensemble: &event.ensemble, what }
 }

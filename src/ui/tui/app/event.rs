@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Arrival, CommandReport, ConfigChange, EnsembleReport, FleetSide, Recorded, TakeIn, TakenIn, Tour, Travel};
+use super::{
+    Arrival, CommandReport, ConfigChange, EnsembleReport, Filter, FleetSide, Recorded, TakeIn, TakenIn, Tour, Travel,
+};
 use crate::tui::key::{Key, Mouse};
 use crate::tui::own_command::PreparedCommand;
 use lockscope_base::znode::{Timestamp, ZnodePath};
@@ -145,6 +147,8 @@ pub enum Effect {
     /// Start (`true`) or stop (`false`) asking the servers for their watches, which is an expensive
     /// query.
     LookAtWatchers(bool),
+    /// Look for locks that pass this filter in all ensembles. The answers come with their reports.
+    FilterEnsembles(Filter),
     /// Compare the trees of the members in these nodes. The result comes as a change.
     CompareMembers(Box<ComparedNodes>),
     /// Stop a fleet: its clients, their sessions and their nodes are removed.

@@ -117,7 +117,9 @@ pub use contend::{
 pub use cursor::{Cursor, Rows};
 pub use cursors::Cursors;
 pub use delete::{Deletion, Tags, Working};
-pub use ensembles::{EnsembleEvent, EnsembleNews, EnsembleOrder, EnsembleReport, EnsembleRow, WatchedEnsembles};
+pub use ensembles::{
+    EnsembleEvent, EnsembleNews, EnsembleOrder, EnsembleReport, EnsembleRow, FoundLocks, WatchedEnsembles,
+};
 pub use event::{AuditReading, Effect, Event, NodeRead, Update};
 pub use filter::Filter;
 pub use footer_keys::Hint;

@@ -63,6 +63,7 @@ impl App {
             Event::SceneFailed(why) => self.scene_failed(why),
         };
         let mut update = self.follow_tour(update, second);
+        update.append(self.look_in_ensembles());
         update.append(self.go_into_wanted());
         if update.redraw {
             if looked || before != (self.navigation.screen, self.shown.is_paused()) {

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
-use crate::tui::app::EnsembleReport;
-use lockscope_model::summary::EnsembleSummary;
+use crate::tui::app::{EnsembleReport, Filter};
 
 /// The shortest time between two takes: summaries that come meanwhile are taken together.
 const GATHER: Duration = Duration::from_millis(250);
@@ -17,19 +16,31 @@ const GATHER: Duration = Duration::from_millis(250);
 pub(super) struct Board {
     untaken: Mutex<Untaken>,
     posted: Notify,
+    /// The filter of the list.
+    filter: watch::Sender<Filter>,
 }
 
 #[derive(Debug, Default)]
 struct Untaken {
-    summaries: BTreeMap<Arc<str>, EnsembleSummary>,
+    reports: BTreeMap<Arc<str>, EnsembleReport>,
     taken: Option<Instant>,
 }
 
 impl Board {
-    /// Posts a summary. Never waits.
-    pub(super) fn post(&self, name: &Arc<str>, summary: EnsembleSummary) {
+    /// Sets the filter of the list, for which each ensemble is looked through.
+    pub(super) fn set_filter(&self, filter: Filter) {
+        self.filter.send_replace(filter);
+    }
+
+    /// Returns the filter of the list, now and later.
+    pub(super) fn filter(&self) -> watch::Receiver<Filter> {
+        self.filter.subscribe()
+    }
+
+    /// Posts a report. Never waits.
+    pub(super) fn post(&self, report: EnsembleReport) {
         let mut untaken = self.untaken.lock().unwrap_or_else(PoisonError::into_inner);
-        untaken.summaries.insert(Arc::clone(name), summary);
+        untaken.reports.insert(Arc::clone(&report.name), report);
         drop(untaken);
         self.posted.notify_one();
     }
@@ -40,10 +51,9 @@ impl Board {
             let due = {
                 let mut untaken = self.untaken.lock().unwrap_or_else(PoisonError::into_inner);
                 let due = untaken.taken.map(|taken| taken + GATHER).filter(|due| *due > Instant::now());
-                if due.is_none() && !untaken.summaries.is_empty() {
+                if due.is_none() && !untaken.reports.is_empty() {
                     untaken.taken = Some(Instant::now());
-                    let taken = std::mem::take(&mut untaken.summaries).into_iter();
-                    return taken.map(|(name, summary)| EnsembleReport { name, summary }).collect();
+                    return std::mem::take(&mut untaken.reports).into_values().collect();
                 }
                 due
             };
@@ -58,27 +68,28 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::app::FoundLocks;
     use lockscope_model::diagnose::{Diagnosis, Thresholds};
     use lockscope_model::queue::LockTable;
-    use lockscope_model::summary::ChangeRate;
+    use lockscope_model::summary::{ChangeRate, EnsembleSummary};
 
-    fn summary(at: i64) -> EnsembleSummary {
+    fn report(name: &str, at: i64) -> EnsembleReport {
         let diagnosis = Diagnosis::new(Thresholds::default());
         let at = lockscope_base::znode::Timestamp(at);
-        EnsembleSummary::new(&LockTable::new([]), &diagnosis, &ChangeRate::default(), None, at)
+        let summary = EnsembleSummary::new(&LockTable::new([]), &diagnosis, &ChangeRate::default(), None, at);
+        EnsembleReport { name: name.into(), summary, found: FoundLocks::default() }
     }
 
     #[tokio::test]
     async fn a_summary_that_was_not_taken_is_replaced_and_takes_are_apart() {
         let board = Board::default();
-        let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
-        board.post(&one, summary(1));
+        board.post(report("one", 1));
         let began = Instant::now();
         assert_eq!(board.next().await.len(), 1);
         for at in 2..9 {
-            board.post(&one, summary(at));
+            board.post(report("one", at));
         }
-        board.post(&other, summary(9));
+        board.post(report("other", 9));
         let taken = board.next().await;
         let taken: Vec<_> = taken.iter().map(|report| (&*report.name, report.summary.at.0)).collect();
         assert_eq!(taken, [("one", 8), ("other", 9)]);

@@ -4,11 +4,13 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::Followed;
 use super::board::Board;
+use crate::tui::app::{EnsembleReport, Filter, FoundLocks};
 use lockscope_base::time::now;
 use lockscope_live::deadline::until;
 use lockscope_live::observe::Observed;
@@ -29,6 +31,8 @@ pub(super) struct Watcher {
     /// When the survey starts.
     survey_from: Instant,
     board: Arc<Board>,
+    /// The filter of the list.
+    filter: watch::Receiver<Filter>,
     changes: ChangeRate,
     posted: Option<EnsembleSummary>,
     looked: Option<Instant>,
@@ -51,6 +55,7 @@ impl Watcher {
             followed,
             survey,
             survey_from: Instant::now() + after,
+            filter: board.filter(),
             board,
             changes: ChangeRate::default(),
             posted: None,
@@ -69,6 +74,8 @@ impl Watcher {
                 biased;
                 () = stop.cancelled() => break,
                 () = until(self.next_look()) => self.look(),
+                // The board lives as long as the watcher.
+                Ok(()) = self.filter.changed() => self.post(),
                 () = sleep_until(self.survey_from), if starts => {
                     // A malformed connect string is refused long before.
                     let before = self.followed.live.table().view();
@@ -128,8 +135,17 @@ impl Watcher {
         let before = self.posted.as_ref();
         let summary = EnsembleSummary::new(live.table(), live.diagnosis(), &self.changes, before, at);
         (self.looked, self.is_changed) = (Some(Instant::now()), false);
-        self.posted = Some(summary.clone());
-        self.board.post(&self.name, summary);
+        self.posted = Some(summary);
+        self.post();
+    }
+
+    /// Posts the latest summary, and the locks that pass the filter of the list.
+    fn post(&mut self) {
+        let Some(summary) = self.posted.clone() else { return };
+        let live = &self.followed.live;
+        let filter = self.filter.borrow_and_update().clone();
+        let found = FoundLocks::of(&filter, live.table(), live.diagnosis(), now());
+        self.board.post(EnsembleReport { name: Arc::clone(&self.name), summary, found });
     }
 }
 

@@ -5,7 +5,7 @@ use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Code, Finding, Severity};
 use lockscope_model::summary::{EnsembleSummary, StateKind};
 use lockscope_model::text::human::{count, date_and_time, plural, time_of_day};
-use lockscope_model::verdict::VerdictKind;
+use lockscope_model::verdict::{ServerTrouble, VerdictKind};
 
 /// The columns of an event: its time, then a sentence that may begin with a sign.
 pub const EVENT_COLUMNS: Columns = Columns { signs: true, label: 10, label_tone: Tone::Dim };
@@ -41,6 +41,7 @@ pub enum ShownNews<'a> {
     /// A finding took the place of one with that code.
     Renamed(Code, &'a Finding),
     State(StateKind),
+    Servers(Option<&'a ServerTrouble>),
 }
 
 /// Writes the state of an ensemble, if it is not live, and its findings.
@@ -103,6 +104,10 @@ pub fn write_events<'a>(page: &mut Writer, events: impl Iterator<Item = ShownEve
                 (sign_of(finding.severity), text, Tone::Dim)
             }
             ShownNews::State(StateKind::Live) => (Sign::Good, format!("{ensemble}  live"), Tone::Dim),
+            ShownNews::Servers(Some(trouble)) => {
+                (sign_of(trouble.severity()), format!("{ensemble}  {trouble}"), Tone::Text)
+            }
+            ShownNews::Servers(None) => (Sign::Good, format!("{ensemble}  over: all servers serve"), Tone::Dim),
             ShownNews::State(state) => (Sign::Bad, format!("{ensemble}  {}", state.id()), Tone::Text),
         };
         page.add(Some(sign), Some(&time_of_day(at, utc)), &text, tone);

@@ -112,6 +112,7 @@ where
                 }
             }
             Effect::LookAtWatchers(wanted) => changes.set_watchers_wanted(wanted),
+            Effect::FilterEnsembles(filter) => self.reports.filter(filter),
             Effect::CompareMembers(nodes) => changes.compare_members(*nodes),
         }
         Ok(ControlFlow::Continue(()))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{NOW, settings};
 use crate::testing::{lost, reading, table};
-use crate::tui::app::{App, EnsembleReport, EnsembleRow, Event, KnownContext, Settings, WatchedEnsembles};
+use crate::tui::app::{App, EnsembleReport, EnsembleRow, Event, FoundLocks, KnownContext, Settings, WatchedEnsembles};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
@@ -28,7 +28,7 @@ pub fn summary(table: &LockTable, now: Timestamp) -> EnsembleSummary {
 }
 
 pub fn report(name: &str, table: &LockTable, now: Timestamp) -> EnsembleReport {
-    EnsembleReport { name: name.into(), summary: summary(table, now) }
+    EnsembleReport { name: name.into(), summary: summary(table, now), found: FoundLocks::default() }
 }
 
 /// The settings of a console of several ensembles, with one of them open or none.
@@ -46,6 +46,7 @@ fn row(name: &str, connect: &str) -> EnsembleRow {
         trouble: None,
         summary: None,
         news: 0,
+        found: FoundLocks::default(),
     }
 }
 

@@ -39,6 +39,9 @@ impl ListView for Ensembles {
     }
 
     fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
+        if view.app.ensembles().is_some_and(WatchedEnsembles::is_looking) {
+            return vec!["The locks of all ensembles are looked through.".to_owned()];
+        }
         view.nothing_contains("No ensemble")
     }
 
@@ -124,6 +127,11 @@ fn findings(view: View<'_>, row: &EnsembleRow, counts: FindingCounts, columns: u
 /// Names the worst lock and what is wrong with it, or why no lock can be seen.
 fn worst(view: View<'_>, row: &EnsembleRow, columns: usize) -> Cell {
     let theme = view.theme;
+    if let Some((count, first)) = row.found_locks(view.app.filter()) {
+        let matches = format!("  ({})", plural(count, "match", "matches"));
+        let lock = view.fit(&first.to_string(), columns.saturating_sub(width(&matches)), Keep::End);
+        return Cell::new(view.fit(&format!("{lock}{matches}"), columns, Keep::Start), theme.text);
+    }
     let trouble = row.servers_trouble();
     if let Some(reason) = row.reason().filter(|_| trouble.is_none_or(|trouble| trouble.severity() < Severity::Critical))
     {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Code, Finding, Severity};
 use lockscope_model::summary::{EnsembleSummary, MAX_FINDINGS, StateKind, is_same};
+use lockscope_model::verdict::ServerTrouble;
 
 /// Maximum number of events.
 const MAX_EVENTS: usize = 1_000;
@@ -21,6 +22,8 @@ pub enum EnsembleNews {
     Cleared(Arc<Finding>),
     /// The state of the connection has changed, to this one.
     State(StateKind),
+    /// The trouble with the servers has changed, to this one or to none.
+    Servers(Option<ServerTrouble>),
 }
 
 /// What happened in one of several ensembles.
@@ -66,6 +69,13 @@ impl EventLog {
         if is_told {
             add(EnsembleNews::State(is));
         }
+        let mut news = 0;
+        let (was, trouble) = (before.and_then(|before| before.servers_trouble.as_ref()), &after.servers_trouble);
+        // While the servers are not seen, nothing is known to be over.
+        if was != trouble.as_ref() && (trouble.is_some() || is == StateKind::Live) {
+            news += usize::from(was.is_none());
+            add(EnsembleNews::Servers(trouble.clone()));
+        }
         let known = before.map_or(&[][..], |before| &before.findings);
         // While the locks are not seen, nothing is known to be over. Of a shortened list, what is
         // missing may still stand.
@@ -74,7 +84,6 @@ impl EventLog {
                 add(EnsembleNews::Cleared(Arc::clone(gone)));
             }
         }
-        let mut news = 0;
         if known.len() < MAX_FINDINGS {
             for raised in missing(&after.findings, known) {
                 let of_lock = |gone: &&Arc<Finding>| is_of_lock(gone, raised) && gone.severity >= raised.severity;

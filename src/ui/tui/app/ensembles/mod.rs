@@ -2,6 +2,7 @@
 //! them.
 
 mod events;
+mod found;
 mod order;
 mod row;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use self::events::EventLog;
 pub use self::events::{EnsembleEvent, EnsembleNews};
+pub use self::found::FoundLocks;
 pub use self::order::EnsembleOrder;
 pub use self::row::EnsembleRow;
 use super::cursor::Rows;
@@ -21,6 +23,28 @@ use lockscope_model::summary::{ChangeRate, EnsembleSummary};
 pub struct EnsembleReport {
     pub name: Arc<str>,
     pub summary: EnsembleSummary,
+    /// The locks that pass the filter of the list.
+    pub found: FoundLocks,
+}
+
+/// Where a lock that was looked for is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sought {
+    /// In that ensemble alone.
+    In(Arc<str>),
+    /// In so many ensembles.
+    InSeveral(usize),
+    /// In none of those that can be seen; so many others cannot.
+    Nowhere(usize),
+}
+
+/// What to show of an ensemble that is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenWith {
+    /// The locks that pass a filter.
+    Filter(Filter),
+    /// The lock at a path.
+    Lock(String),
 }
 
 /// The ensembles that the console watches, in order.
@@ -38,6 +62,12 @@ pub struct WatchedEnsembles {
     changes: ChangeRate,
     /// The ensemble that the user asked to open.
     wanted: Option<Arc<str>>,
+    /// What to show there.
+    open_with: Option<OpenWith>,
+    /// The filter about which the ensembles were asked last.
+    asked: Filter,
+    /// Whether the filter is the path of a lock that is to be opened.
+    is_sought: bool,
 }
 
 impl WatchedEnsembles {
@@ -50,12 +80,12 @@ impl WatchedEnsembles {
 
     /// Takes the latest summaries.
     pub fn take(&mut self, reports: Vec<EnsembleReport>) {
-        for EnsembleReport { name, summary } in reports {
+        for EnsembleReport { name, summary, found } in reports {
             let is_open = self.open.as_ref() == Some(&name);
             if let Some(row) = self.rows.iter_mut().find(|row| row.name == name) {
                 let news = self.events.compare(&name, row.summary.as_ref(), &summary);
                 row.news = if is_open { 0 } else { row.news.saturating_add(news) };
-                row.summary = Some(summary);
+                (row.summary, row.found) = (Some(summary), found);
             }
         }
         self.arrange();
@@ -85,9 +115,60 @@ impl WatchedEnsembles {
         &self.changes
     }
 
-    /// Asks to open an ensemble.
+    /// Asks to open an ensemble: with the filter of the list, if that is about its locks.
     pub(super) fn want(&mut self, name: Arc<str>) {
-        self.wanted = Some(name);
+        let row = self.named(&name).filter(|row| row.is_about_locks(&self.filter));
+        let with = row.map(|_| OpenWith::Filter(self.filter.clone()));
+        self.want_with(name, with);
+    }
+
+    /// Returns whether ensembles that can be seen have not answered yet whether their locks pass the
+    /// filter.
+    pub fn is_looking(&self) -> bool {
+        !self.filter.is_empty() && self.rows.iter().any(|row| row.is_live() && !row.found.answers(&self.filter))
+    }
+
+    /// Looks for a lock at a path: filters the list by it.
+    pub(super) fn seek(&mut self, path: &str) {
+        self.set_filter(Filter::new(path));
+        self.is_sought = true;
+    }
+
+    /// Returns where the lock is that is looked for, once every ensemble has answered, and ends the
+    /// search. A filter that was typed meanwhile ends it, too.
+    pub(super) fn take_sought(&mut self) -> Option<Sought> {
+        let filter = &self.filter;
+        // An ensemble whose options are wrong never answers.
+        let mut asked = self.rows.iter().filter(|row| row.trouble.is_none());
+        if !self.is_sought || !asked.all(|row| row.found.answers(filter)) {
+            return None;
+        }
+        self.is_sought = false;
+        let mut having = self.rows.iter().filter(|row| row.found.has_path(&self.filter));
+        Some(match (having.next(), having.count()) {
+            (None, _) => Sought::Nowhere(self.rows.iter().filter(|row| !row.is_live()).count()),
+            (Some(row), 0) => Sought::In(Arc::clone(&row.name)),
+            (Some(_), more) => Sought::InSeveral(more + 1),
+        })
+    }
+
+    /// Asks to open an ensemble, and says what to show there.
+    pub(super) fn want_with(&mut self, name: Arc<str>, with: Option<OpenWith>) {
+        (self.wanted, self.open_with) = (Some(name), with);
+    }
+
+    /// Takes what to show of the ensemble that is opened.
+    pub(super) fn take_open_with(&mut self) -> Option<OpenWith> {
+        self.open_with.take()
+    }
+
+    /// Returns the filter if it is another one than last time.
+    pub(super) fn take_changed_filter(&mut self) -> Option<Filter> {
+        let is_changed = self.asked != self.filter;
+        is_changed.then(|| {
+            self.asked.clone_from(&self.filter);
+            self.filter.clone()
+        })
     }
 
     pub(super) fn take_wanted(&mut self) -> Option<Arc<str>> {
@@ -139,7 +220,7 @@ impl WatchedEnsembles {
     }
 
     pub(super) fn set_filter(&mut self, filter: Filter) {
-        self.filter = filter;
+        (self.filter, self.is_sought) = (filter, false);
         self.arrange();
     }
 

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use super::found::FoundLocks;
 use crate::tui::app::Filter;
+use crate::tui::app::filter::Matching;
+use lockscope_model::queue::LockName;
 use lockscope_model::summary::{EnsembleFacts, EnsembleSummary, StateKind};
 use lockscope_model::verdict::ServerTrouble;
 
@@ -21,6 +24,8 @@ pub struct EnsembleRow {
     pub summary: Option<EnsembleSummary>,
     /// The number of findings since the ensemble was open last, or since the start.
     pub news: usize,
+    /// The locks that pass the filter of the list.
+    pub found: FoundLocks,
 }
 
 impl EnsembleRow {
@@ -60,14 +65,24 @@ impl EnsembleRow {
         )
     }
 
-    /// Whether the ensemble passes a filter, by its name, servers, state and findings.
+    /// Whether the ensemble passes a filter: by itself, or by one of its locks.
     pub(super) fn passes(&self, filter: &Filter) -> bool {
-        let mut matching = filter.matching();
-        matching.text(&self.name).text(&self.connect).text(self.state().id());
-        if self.production {
-            matching.text("production");
-        }
-        matching.texts(self.reason()).texts(self.servers_trouble().map(ToString::to_string).as_deref());
+        self.passes_itself(filter) || self.found.locks(filter).is_some()
+    }
+
+    /// The locks that pass a filter, and the first of them, unless the ensemble passes by itself.
+    pub fn found_locks(&self, filter: &Filter) -> Option<(usize, &LockName)> {
+        self.found.locks(filter).filter(|_| !self.passes_itself(filter))
+    }
+
+    /// Whether locks pass a filter, and the ensemble is not named by it.
+    pub(super) fn is_about_locks(&self, filter: &Filter) -> bool {
+        self.found.locks(filter).is_some() && !self.named_by(filter).passes()
+    }
+
+    /// Whether the ensemble passes a filter by its name, servers, state and findings.
+    fn passes_itself(&self, filter: &Filter) -> bool {
+        let mut matching = self.named_by(filter);
         for finding in self.summary.iter().flat_map(|summary| &summary.findings) {
             if matching.is_decided() {
                 break;
@@ -75,5 +90,16 @@ impl EnsembleRow {
             matching.lock(&finding.lock).text(finding.code.id()).text(finding.severity.id()).text(&finding.summary);
         }
         matching.passes()
+    }
+
+    /// Matches its name, servers and state.
+    fn named_by<'f>(&self, filter: &'f Filter) -> Matching<'f> {
+        let mut matching = filter.matching();
+        matching.text(&self.name).text(&self.connect).text(self.state().id());
+        if self.production {
+            matching.text("production");
+        }
+        matching.texts(self.reason()).texts(self.servers_trouble().map(ToString::to_string).as_deref());
+        matching
     }
 }

@@ -1,11 +1,11 @@
 //! Several ensembles in one console.
 
 use crate::tui::app::tests::SIZE;
-use crate::tui::app::{App, Effect, Event, WatchedEnsembles};
+use crate::tui::app::{App, Effect, EnsembleReport, Event, Filter, FoundLocks, WatchedEnsembles};
 use crate::tui::screen::Screen;
 use crate::tui::testing::ensembles::{of_several, orphan, reports, three, unknown};
 use crate::tui::testing::{NOW, at, live, press};
-use lockscope_model::diagnose::Thresholds;
+use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::LockTable;
 use lockscope_past::record::LiveState;
 
@@ -15,11 +15,15 @@ fn notice(app: &App) -> &str {
 
 /// A console in which `prod-eu` is open, with one orphan.
 fn in_prod_eu() -> App {
+    opened_from(three(SIZE))
+}
+
+/// The next console, in which `prod-eu` is open.
+fn opened_from(mut before: App) -> App {
     let mut table = LockTable::new([]);
     crate::testing::reading([orphan("/locks/billing")]).for_each(|change| drop(table.apply(change, NOW)));
     let mut live = LiveState::new(table, Thresholds::default());
     live.diagnose(NOW, None);
-    let mut before = three(SIZE);
     let (ensembles, _) = before.take_ensembles().unwrap();
     App::new(of_several(Some("prod-eu")), SIZE, NOW).with_live(live, NOW).with_ensembles(ensembles)
 }
@@ -59,8 +63,7 @@ fn esc_leads_back_to_the_list_and_the_open_ensemble_stays_open() {
 #[test]
 fn without_an_open_ensemble_nothing_can_be_done_to_one() {
     let mut app = three(SIZE);
-    for keys in ["1", "2", "6", "x", "c", "p", ":lock /a\n", ":at 10:00\n", ":delete\n", ":start 3\n", ":import\n", "["]
-    {
+    for keys in ["1", "2", "6", "x", "c", "p", ":at 10:00\n", ":delete\n", ":start 3\n", ":import\n", "["] {
         assert_eq!(press(&mut app, keys).effects, [], "{keys}");
         assert_eq!(app.screen(), Screen::Ensembles, "{keys}");
         assert!(!notice(&app).is_empty(), "{keys}");
@@ -71,6 +74,53 @@ fn without_an_open_ensemble_nothing_can_be_done_to_one() {
     assert_eq!(app.screen(), Screen::Help);
     press(&mut app, "\u{1b}\u{1b}");
     assert_eq!(app.screen(), Screen::Ensembles);
+}
+
+/// The answers of all ensembles to a filter: `prod-eu` has one lock, `dev` another one.
+fn answers(filter: &Filter) -> Event {
+    let reports = reports().into_iter().map(|report| {
+        let locks = if &*report.name == "prod-eu" { [orphan("/locks/billing")] } else { [orphan("/locks/idle")] };
+        let (table, diagnosis) = (crate::testing::table(locks, NOW), Diagnosis::new(Thresholds::default()));
+        EnsembleReport { found: FoundLocks::of(filter, &table, &diagnosis, NOW), ..report }
+    });
+    Event::EnsemblesReported(reports.collect())
+}
+
+#[test]
+fn a_lock_is_named_on_the_list_and_opened_in_the_ensemble_that_has_it() {
+    let mut app = three(SIZE);
+    let filter = Filter::new("/locks/billing");
+    assert_eq!(press(&mut app, ":lock /locks/billing\n").effects, [Effect::FilterEnsembles(filter.clone())]);
+    let found = app.update(answers(&filter), NOW).effects;
+    assert_eq!(found, [Effect::GoToContext("prod-eu".to_owned())]);
+    let app = opened_from(app);
+    assert_eq!(app.screen(), Screen::Queue);
+    assert_eq!(app.opened().map(ToString::to_string).as_deref(), Some("/locks/billing"));
+    let mut app = three(SIZE);
+    press(&mut app, ":lock /locks/nobody\n");
+    assert_eq!(app.update(answers(&Filter::new("/locks/nobody")), NOW).effects, []);
+    assert_eq!(notice(&app), "No lock is known at /locks/nobody; 1 ensemble cannot be seen.");
+    press(&mut app, ":lock /locks/idle\n");
+    assert_eq!(app.update(answers(&Filter::new("/locks/idle")), NOW).effects, []);
+    assert_eq!(notice(&app), "2 ensembles have /locks/idle: Enter goes into one.");
+    press(&mut app, ":lock nowhere\n");
+    assert!(!notice(&app).contains("idle"), "it is no path: {}", notice(&app));
+}
+
+#[test]
+fn a_filter_that_finds_a_lock_holds_in_the_ensemble_that_is_opened() {
+    let mut app = three(SIZE);
+    press(&mut app, "/billing\n");
+    app.update(answers(&Filter::new("billing")), NOW);
+    assert_eq!(press(&mut app, "\n").effects, [Effect::GoToContext("prod-eu".to_owned())]);
+    let mut app = opened_from(app);
+    assert_eq!((app.screen(), app.filter().text()), (Screen::Locks, "billing"));
+    let asked = press(&mut app, "0:filter late\n").effects;
+    assert_eq!(asked, [Effect::FilterEnsembles(Filter::new("late"))]);
+    app.update(at(NOW, vec![orphan("/locks/late")]), NOW);
+    app.update(Event::Tick, NOW);
+    press(&mut app, "\n");
+    assert_eq!((app.screen(), app.filter().text()), (Screen::Locks, "late"));
 }
 
 #[test]
