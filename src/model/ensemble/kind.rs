@@ -38,6 +38,18 @@ impl EnsembleEventKind {
         }
     }
 
+    /// Returns the words for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::NoMajority => "no majority",
+            Self::Election => "election",
+            Self::LeaderChanged => "another leader",
+            Self::MemberMissing => "member missing",
+            Self::SlowWrites => "slow writes",
+            Self::NotSeen => "not seen",
+        }
+    }
+
     /// Returns the variant with this name; `None` for names of newer versions.
     pub fn from_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.id() == id)

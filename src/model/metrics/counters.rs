@@ -4,6 +4,7 @@ use super::named_locks::NamedLocks;
 use super::scrape::{FindingCounts, LockFigures, LockLabels, LockState, ServerFigures};
 use super::{LockCounts, ProcessFigures, Scrape};
 use crate::diagnose::{Code, Diagnosis, Severity};
+use crate::ensemble::{EnsembleLine, Majority};
 use crate::queue::{Happening, LockEvent, LockQueue, LockTable, is_likely_election};
 use crate::server_view::{AskedBy, Health, Load, ServerView};
 use lockscope_base::recipe::LockKind;
@@ -104,6 +105,7 @@ impl EventCounters {
             contenders: is_live.then_some(table.contender_count() as u64),
             servers: self.servers(table.view()),
             health: health(table.view()),
+            has_majority: has_majority(table.ensemble_line()),
             unchecked: if is_live { unchecked(diagnosis) } else { Vec::new() },
             gaps: self.gaps,
             changes: self.changes,
@@ -163,6 +165,14 @@ fn state(lock: &LockQueue, table: &LockTable, now: Timestamp) -> LockState {
     // A candidate of an election stands by for as long as the leader leads.
     let waited = waiters.filter(|_| !is_likely_election(lock)).map(|_| waited);
     LockState { holders: lock.holding() as u64, waiters, held_ms: held, waited_ms: waited }
+}
+
+fn has_majority(line: &EnsembleLine) -> Option<bool> {
+    match line.majority() {
+        Majority::Serves { .. } => Some(true),
+        Majority::Lost { .. } => Some(false),
+        Majority::Unknown { .. } => None,
+    }
 }
 
 fn unchecked(diagnosis: &Diagnosis) -> Vec<(Code, u64)> {

@@ -125,6 +125,8 @@ pub(super) fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) 
         .gauge(encoder, servers.map(|servers| servers.known))?;
     family("lockscope_servers_answering", "Servers that answer when they are asked about themselves.")
         .gauge(encoder, servers.map(|servers| servers.answering))?;
+    family("lockscope_majority", "1 while a majority of the members works together, 0 while none does.")
+        .gauge(encoder, scrape.has_majority.map(u64::from))?;
     family("lockscope_client_connections", "Connections of clients, as the servers list them.")
         .gauge(encoder, servers.and_then(|servers| servers.connections))?;
     family("lockscope_gaps", "How often the view of the locks was lost.").counter(encoder, Some(scrape.gaps))?;

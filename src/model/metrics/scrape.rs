@@ -28,6 +28,8 @@ pub struct Scrape {
     pub contenders: Option<u64>,
     /// The known members of the ensemble; `None` when they are not asked.
     pub servers: Option<ServerFigures>,
+    /// Whether a majority of the members works together; `None` while that is not known.
+    pub has_majority: Option<bool>,
     /// How each server is doing, by its address; only servers that report it.
     pub health: Vec<(String, Health)>,
     /// The checks that are not decided, by kind; none while unknown. Only those whose findings

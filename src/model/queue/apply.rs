@@ -39,7 +39,8 @@ impl LockTable {
     /// need as much memory as the locks themselves. [`locks`](Self::locks) returns them.
     pub fn apply(&mut self, change: Change, now: Timestamp) -> Vec<Happening> {
         let mut out = Vec::new();
-        if self.is_live() {
+        let was_live = self.is_live();
+        if was_live {
             self.last_true = self.last_true.max(server_sent_at(&change, now));
         }
         match change {
@@ -73,6 +74,7 @@ impl LockTable {
             Change::Syncing => self.begin_sync(),
             Change::Synced => self.end_sync(now, &mut out),
         }
+        self.note_sight(was_live, now);
         self.name_clients(&mut out);
         self.note_elections(&out);
         out

@@ -68,3 +68,19 @@ pub enum ConnectionState {
         since: Timestamp,
     },
 }
+
+impl ConnectionState {
+    /// Returns why the locks are not seen.
+    pub fn why_not_seen(&self) -> &str {
+        match self {
+            Self::Lost { reason }
+            | Self::Overloaded { reason }
+            | Self::Refused { reason }
+            | Self::Lagging { reason, .. }
+            | Self::Connecting { reason: Some(reason), .. } => reason,
+            Self::Connecting { reason: None, .. } => "there is no connection",
+            Self::Silent { .. } => NO_ANSWER,
+            Self::Connected { .. } => "everything is read again",
+        }
+    }
+}

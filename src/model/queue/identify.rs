@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::upheaval::is_upheaval;
 use super::{ClientIdentity, Contender, Happening, LastConnection, LockId, LockQueue, LockTable};
 use crate::server_view::ServerView;
 use lockscope_base::recipe::LockKind;
@@ -93,9 +92,7 @@ impl LockTable {
     /// Takes over the servers' new answers.
     pub(super) fn surveyed(&mut self, view: Arc<ServerView>) {
         self.sessions.surveyed(&self.view, &view);
-        if is_upheaval(&self.view, &view) {
-            self.upheaval_at = Some(view.at);
-        }
+        self.line.surveyed(&view);
         let listed = |view: &ServerView| view.members.iter().map(|member| Some(member.watched.as_ref()?.at)).collect();
         let (before, now): (Vec<_>, Vec<_>) = (listed(&self.view), listed(&view));
         if let Some((least, most)) = view.clock_ahead() {

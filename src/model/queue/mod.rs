@@ -49,6 +49,7 @@ mod deleted;
 mod deleter;
 mod dropping;
 mod election;
+mod ensemble_state;
 mod event;
 mod expired_client;
 mod forget;
@@ -79,7 +80,6 @@ mod table;
 mod timeline;
 mod turns;
 mod unread;
-mod upheaval;
 
 pub use change::Change;
 pub use client_identity::{ClientIdentity, host_of};
@@ -91,6 +91,7 @@ pub use election::{
     is_empty_election, is_likely_election,
 };
 pub(crate) use election::{by_recipe, is_registry, leader_beside_latch};
+pub use ensemble_state::EnsembleState;
 pub use event::{CLOSED, DELETED, GONE, LockEvent, WatchEvents};
 pub use happening::Happening;
 pub use hold::HoldBounds;
@@ -104,7 +105,6 @@ pub use session_expired::SessionEvidence;
 pub use sessions::LastConnection;
 pub use table::LockTable;
 pub use timeline::Timeline;
-pub use upheaval::EnsembleState;
 
 #[cfg(test)]
 pub(crate) mod tests;

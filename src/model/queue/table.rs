@@ -17,6 +17,7 @@ use super::parent::{Listing, Parent, ParentNode};
 use super::samples::Samples;
 use super::sessions::Sessions;
 use super::{ConnectionState, LockId, LockQueue, Totals};
+use crate::ensemble::EnsembleLine;
 use crate::server_view::{MemberComparison, ServerView};
 use lockscope_base::recipe::{Classifier, OwnRecipe, Recipe};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
@@ -48,10 +49,9 @@ pub struct LockTable {
     pub(super) touched: FxHashSet<LockId>,
     pub(super) view: Arc<ServerView>,
     pub(super) sessions: Sessions,
-    /// When the ensemble last changed in a way that makes sessions move. Recordings store it beside
-    /// the table ([`EnsembleState`](super::EnsembleState)).
+    /// Recordings store it beside the table ([`EnsembleState`](super::EnsembleState)).
     #[serde(skip)]
-    pub(super) upheaval_at: Option<Timestamp>,
+    pub(super) line: Box<EnsembleLine>,
     pub(super) clock: Clock,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
     /// Semaphores that are unknown apart from leases that were created and are about to be read.
@@ -110,7 +110,7 @@ impl LockTable {
             touched: FxHashSet::default(),
             view: Arc::default(),
             sessions: Sessions::default(),
-            upheaval_at: None,
+            line: Box::default(),
             clock: Clock::default(),
             free_listed: std::collections::VecDeque::new(),
             announced: FxHashMap::default(),

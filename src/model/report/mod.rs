@@ -15,6 +15,7 @@ mod client;
 mod contender;
 mod election;
 mod ensemble;
+mod ensemble_event;
 mod finding;
 mod gap;
 mod happening;
@@ -33,6 +34,7 @@ mod waiting;
 
 pub use client::ClientFacts;
 pub use ensemble::Ensemble;
+pub use ensemble_event::{EnsembleEventFacts, EnsembleEventLine};
 pub use finding::{Check, FindingLine};
 pub use gap::GapLine;
 pub use happening::HappeningLine;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::ser::{Serialize, Serializer};
 
 use super::unreadable::Unreadable;
-use super::{Ensemble, LockFacts, SCHEMA, rfc3339};
+use super::{Ensemble, EnsembleEventFacts, LockFacts, SCHEMA, rfc3339};
 use crate::diagnose::{Diagnosis, TableAt};
 use crate::queue::{LockQueue, LockTable};
 use lockscope_base::znode::{Timestamp, ZnodePath};
@@ -59,6 +59,7 @@ struct Fields<'a> {
     schema: u32,
     taken_at: Option<String>,
     ensemble: &'a Ensemble,
+    ensemble_events: Vec<EnsembleEventFacts<'a>>,
     locks: Locks<'a>,
     unreadable: Unreadable<'a>,
 }
@@ -69,6 +70,7 @@ impl Serialize for Snapshot<'_> {
             schema: SCHEMA,
             taken_at: rfc3339(self.taken_at),
             ensemble: self.ensemble,
+            ensemble_events: self.table_at.table().ensemble_line().events().map(Into::into).collect(),
             locks: Locks(self),
             unreadable: Unreadable(self.unreadable),
         }
@@ -173,6 +175,7 @@ mod tests {
                 "watch_cost": { "herd_per_release": 1, "chain_per_release": 1 },
                 "findings": [],
             }],
+            "ensemble_events": [],
             "unreadable": [{ "path": "/secret", "reason": "no READ permission" }],
         });
         assert_eq!(snapshot, expected);

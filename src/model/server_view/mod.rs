@@ -59,7 +59,7 @@ pub use session_timing::{ServerSettings, SessionTiming};
 pub use silence::Silence;
 pub use software::Software;
 pub use sync_settings::SyncSettings;
-pub use view::{Load, ServerView};
+pub use view::{Load, MAX_ANSWER_AGE, ServerView};
 pub use watch_event_rates::WatchEventRates;
 pub use watches::{WatchTotals, WatchedPath, WatchingSessions};
 

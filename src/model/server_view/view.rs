@@ -39,7 +39,7 @@ impl Load {
 }
 
 /// Maximum age of a member's answers. A member that has not answered for longer proves nothing new.
-const MAX_ANSWER_AGE: Duration = Duration::from_secs(10);
+pub const MAX_ANSWER_AGE: Duration = Duration::from_secs(10);
 
 /// The answers of all members of the ensemble. Each was asked at a time of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

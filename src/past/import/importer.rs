@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use lockscope_base::disk::{SnapshotEnd, SnapshotItem};
+use lockscope_base::disk::{Entry, SnapshotEnd, SnapshotItem, Txn};
 use lockscope_base::recipe::{Classifier, is_never_reused};
 use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 use lockscope_model::follow::Follower;
@@ -13,6 +13,7 @@ use lockscope_model::queue::LockTable;
 
 use super::ImportError;
 use super::ahead::stood;
+use super::epochs::Epochs;
 use super::files::{ServerFile, ServerFiles};
 use super::followed::Followed;
 use super::options::ImportOptions;
@@ -58,6 +59,7 @@ pub(super) fn import_into(
     let importer = Importer {
         until: options.time.to,
         player: Player::new(Followed::new(tree, follower), recording),
+        epochs: Epochs::default(),
         last: None,
         done: Imported::default(),
         files,
@@ -70,6 +72,7 @@ struct Importer<'a> {
     files: &'a ServerFiles,
     until: Timestamp,
     player: Player,
+    epochs: Epochs,
     /// The last transaction, and its time.
     last: Option<(Zxid, Timestamp)>,
     done: Imported,
@@ -92,6 +95,7 @@ impl Importer<'_> {
                 Some((last, at)) if !self.goes_on_at(last, zxid) => self.misses((last, at), (zxid, time))?,
                 Some(_) => {}
             }
+            self.follows_epochs(&entry);
             self.player.play(entry)?;
             if self.player.is_live() {
                 self.done.zxids.get_or_insert((zxid, zxid));
@@ -105,6 +109,17 @@ impl Importer<'_> {
         self.reports(&transactions)?;
         self.done.defects.extend(transactions.take_defects());
         self.ends()
+    }
+
+    /// Records what a transaction shows of the ensemble.
+    fn follows_epochs(&mut self, entry: &Entry<'_>) {
+        let (zxid, time) = (entry.header.zxid, entry.header.time);
+        let is_next = self.last.is_some_and(|(last, _)| self.goes_on_at(last, zxid));
+        let events = self.epochs.transaction(zxid, time, is_next);
+        if matches!(entry.txn, Txn::CloseSession { .. }) && entry.header.is_expiry() {
+            self.epochs.expired(time);
+        }
+        self.player.recording.happened_to_ensemble(events);
     }
 
     fn reports(&mut self, transactions: &Transactions) -> Result<(), ImportError> {
@@ -306,6 +321,7 @@ impl Importer<'_> {
         self.done.time = Some((self.player.recording.began_at(), self.player.recording.at().max(at)));
         (self.done.changes, self.done.attempts) = (self.player.recording.changes, self.player.recording.attempts);
         self.done.files += self.files.logs.len();
+        self.player.recording.happened_to_ensemble(self.epochs.finish());
         (self.done.holds, self.done.waits) = self.player.recording.finish()?;
         Ok(self.done)
     }

@@ -33,6 +33,7 @@
 //! [`Deleter`]: lockscope_model::queue::Deleter
 
 mod ahead;
+mod epochs;
 mod error;
 mod files;
 mod followed;

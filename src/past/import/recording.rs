@@ -7,6 +7,7 @@ use super::ImportError;
 use crate::record::tables::{RecordedAttempts, Source};
 use crate::record::{BatchRecorder, BatchWriter, Bounds, RecordOptions, RecordedState};
 use lockscope_base::znode::{SessionId, TimeRange, Timestamp, ZnodePath};
+use lockscope_model::ensemble::EnsembleEvent;
 use lockscope_model::queue::{Change, ConnectionState};
 
 /// The recorded time after which what happened is written.
@@ -150,6 +151,11 @@ impl Recording {
         let time = TimeRange { from: self.at, to: self.at };
         let lock = lock.map(ToString::to_string);
         self.batches.attempted(RecordedAttempts { lock, session: Some(session), time, count: 1 });
+    }
+
+    /// Records what the transactions show of the ensemble.
+    pub fn happened_to_ensemble(&mut self, events: impl IntoIterator<Item = EnsembleEvent>) {
+        events.into_iter().for_each(|event| self.batches.happened_to_ensemble(&event));
     }
 
     /// Begins a reading of everything, which `changes` are.

@@ -11,6 +11,7 @@ use super::tables::{GapRecord, RecordedAttempts, RecordedDeletion, TableExcerpt,
 use super::writer::{Batch, SegmentStart};
 use lockscope_base::znode::{NodeData, Timestamp};
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges};
+use lockscope_model::ensemble::EnsembleEvent;
 use lockscope_model::queue::{Change, Happening, LockTable};
 
 /// Records what a table takes in. The owner of the table applies changes through
@@ -124,6 +125,11 @@ impl BatchRecorder {
     /// Returns the gap since an earlier run, before anything is recorded.
     pub(super) fn left_gap(&self) -> Option<GapRecord> {
         self.tables.left_gap()
+    }
+
+    /// Records what a transaction log shows of the ensemble.
+    pub(crate) fn happened_to_ensemble(&mut self, event: &EnsembleEvent) {
+        self.tables.happened_to_ensemble(event);
     }
 
     /// Records attempts in vain.

@@ -39,6 +39,18 @@ impl BatchWriter {
         }
         if let Some(began) = began {
             copy(&mut earlier, self, "gap", &["began_at", "ended_at", "reason"], "began_at", (began, until))?;
+            let event = [
+                "what",
+                "member",
+                "epoch",
+                "began_after",
+                "began_before",
+                "ended_after",
+                "ended_before",
+                "detail",
+                "source",
+            ];
+            copy(&mut earlier, self, "ensemble_event", &event, "began_before", (began, until))?;
             copy(&mut earlier, self, "activity", &["until_at", "events"], "until_at", (began, until))?;
             self.copy_findings(&mut earlier, (began, until))?;
         }

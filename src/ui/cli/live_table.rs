@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::examination::{ExaminationPace, UnreportedFindings};
 use super::record_otlp::SpanExport;
 use super::resolved::ResolvedOptions;
-use super::table_event::TableEvent;
+use super::table_event::{TableEvent, ToldEnsemble};
 pub(super) use recording::Recording;
 
 use lockscope_base::time::now;
@@ -72,6 +72,7 @@ pub(super) struct LiveTable {
     examination: ExaminationPace,
     /// The changes of the last look for findings that are not reported yet.
     unreported: UnreportedFindings,
+    told_ensemble: ToldEnsemble,
     /// Where changes are recorded and counted.
     recording: Option<Box<Recording>>,
 }
@@ -114,6 +115,7 @@ impl LiveTable {
             surveyor: None,
             examination: ExaminationPace::default(),
             unreported: UnreportedFindings::default(),
+            told_ensemble: ToldEnsemble::default(),
             recording: None,
         })
     }
@@ -295,6 +297,7 @@ impl LiveTable {
             }
             events.extend(happenings.into_iter().map(|happening| TableEvent::Happening(happening, reason.clone())));
             events.extend(sampled.into_iter().flat_map(|parent| self.samples_of(&parent)));
+            events.extend(self.told_ensemble.news(self.live.table().ensemble_line(), at));
         }
         events
     }

@@ -18,7 +18,7 @@ use super::resolved::ResolvedOptions;
 use super::table_event::TableEvent;
 use super::unreadable::{UnreadableNotices, every_root_is_readable};
 use lockscope_live::deadline::until;
-use lockscope_model::report::{FindingLine, GapLine, HappeningLine, InitialLine, SampleLine, lines};
+use lockscope_model::report::{EnsembleEventLine, FindingLine, GapLine, HappeningLine, InitialLine, SampleLine, lines};
 
 /// The most events whose lines are written together.
 pub(super) const MAX_EVENTS_AT_ONCE: usize = 1024;
@@ -109,6 +109,8 @@ pub(super) fn line(event: &TableEvent, format: Format, context: Option<&str>, ut
         (TableEvent::Sampled(lock, counts), Format::Json) => json_of(context, &SampleLine::new(lock, *counts))?,
         (TableEvent::Gap { from, until }, Format::Table) => lines::gap(*from, *until, utc),
         (TableEvent::Gap { from, until }, Format::Json) => json_of(context, &GapLine::new(*from, *until))?,
+        (TableEvent::Ensemble { event, at }, Format::Table) => lines::ensemble(event, *at, utc),
+        (TableEvent::Ensemble { event, at }, Format::Json) => json_of(context, &EnsembleEventLine::new(event, *at))?,
         (TableEvent::Finding { finding, raised, at }, Format::Table) => lines::finding(finding, *raised, *at, utc),
         (TableEvent::Finding { finding, raised, at }, Format::Json) => {
             json_of(context, &FindingLine::new(finding, *raised, *at))?

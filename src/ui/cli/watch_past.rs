@@ -8,7 +8,7 @@ use super::exit_answer::ExitAnswer;
 use super::output::{note, send};
 use super::past;
 use super::resolved::ResolvedOptions;
-use super::table_event::TableEvent;
+use super::table_event::{TableEvent, ToldEnsemble};
 use super::watch::line;
 use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::diagnose::FindingChanges;
@@ -32,11 +32,15 @@ pub(super) async fn run(
     if was_synced {
         print_initial(&playback, from, settings, out).await?;
     }
+    let mut told_ensemble = ToldEnsemble::default();
+    told_ensemble.news(playback.state().table.ensemble_line(), from);
     while let Some(step) = playback.step()? {
         if time_of(&step).is_some_and(|at| at > to) {
             break;
         }
-        let (events, found_at) = events(step, &mut was_synced, &playback, store, settings.utc);
+        let at = time_of(&step).unwrap_or(from);
+        let (mut events, found_at) = events(step, &mut was_synced, &playback, store, settings.utc);
+        events.extend(told_ensemble.news(playback.state().table.ensemble_line(), at));
         print(events, settings, out).await?;
         if let Some(at) = found_at {
             print_initial(&playback, at, settings, out).await?;

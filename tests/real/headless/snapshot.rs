@@ -139,6 +139,7 @@ async fn a_mutex_of_curator_is_shown_field_by_field() {
             "no_handover_since": time(nodes[&names[0]].stat.ctime),
             "sampled": null, "contenders": contenders, "watch_cost": { "herd_per_release": 2, "chain_per_release": 1 }, "findings": [],
         }],
+        "ensemble_events": [],
         "unreadable": [],
     });
     assert_eq!(shot, expected);

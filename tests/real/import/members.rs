@@ -32,7 +32,7 @@ pub fn folders(ensemble: &Ensemble) -> Vec<PathBuf> {
 
 /// Starts sessions that contend until told to stop, and begin anew after a failure. Their old
 /// sessions expire.
-fn contend(at: &str, ended: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
+pub fn contend(at: &str, ended: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     let client = |number: usize| {
         let (at, ended) = (at.to_owned(), Arc::clone(ended));
         let work = async move || {
@@ -57,7 +57,7 @@ fn contend(at: &str, ended: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
 }
 
 /// Waits until some member has written so many more transactions.
-async fn until_written(folders: &[PathBuf], more: usize) {
+pub async fn until_written(folders: &[PathBuf], more: usize) {
     let count = || folders.iter().map(|folder| Lives::read(folder).zxids.len()).max().expect("members");
     let before = count();
     eventually("more transactions", async || {

@@ -8,6 +8,7 @@ mod lives;
 mod members;
 mod merged;
 mod oracle;
+mod outage;
 mod truth;
 mod truth_at_size;
 mod watched;

@@ -26,6 +26,9 @@ use lockscope_model::server_view::{
 /// How long an AdminServer is left alone after it gave no answer.
 const ADMIN_SERVER_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
+/// The longest pause between two questions to a server that has no leader, and nothing to do.
+const MAX_LEADERLESS_PAUSE: Duration = Duration::from_secs(2);
+
 #[derive(Debug)]
 pub(super) struct Member {
     address: MemberAddress,
@@ -121,6 +124,10 @@ impl Member {
             }
             Err(RoundFailure { sentence, absence, gone }) => {
                 self.wait = self.clients.failed();
+                if absence == AbsenceReason::Leaderless {
+                    // It may serve again at any moment, which ends an outage.
+                    self.wait = self.wait.min(MAX_LEADERLESS_PAUSE);
+                }
                 self.clock.forget();
                 self.first_listed.forget();
                 let MemberView { answered_at, timing: SessionTiming { settings, .. }, .. } = self.view;

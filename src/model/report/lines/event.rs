@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::shorten::{short_lock, short_name, short_sentence};
 use crate::diagnose::Finding;
+use crate::ensemble::EnsembleEvent;
 use crate::queue::{ChildRates, Happening, LockName, SampledCounts, WatchEvents};
-use crate::report::{FindingLine, SampleLine};
+use crate::report::{EnsembleEventLine, FindingLine, SampleLine};
 use crate::text::human::{duration, exact_time, plural, rate};
 use lockscope_base::znode::{Timestamp, escaped};
 
@@ -37,6 +38,23 @@ pub fn sample(lock: &LockName, counts: SampledCounts, utc: bool) -> String {
 pub fn gap(from: Timestamp, until: Timestamp, utc: bool) -> String {
     let (from, until) = (exact_time(from, utc), exact_time(until, utc));
     format!("{from} {:<12}  nothing was recorded until {until}\n", "gap")
+}
+
+/// Returns the line of something that happened to the ensemble, with its line break. Times are local
+/// unless `utc` is set.
+pub fn ensemble(event: &EnsembleEvent, at: Timestamp, utc: bool) -> String {
+    let what = event.what.title();
+    let what = match event.ended {
+        Some(ended) if ended != event.began => {
+            format!("over after {} at least: {what}", duration(ended.after.since(event.began.before)))
+        }
+        _ => what.to_owned(),
+    };
+    let member = event.member.as_deref().map(|member| format!("  {}", escaped(member))).unwrap_or_default();
+    let epoch = event.epoch.map(|epoch| format!("  epoch {epoch}")).unwrap_or_default();
+    let detail = event.detail.as_deref().map(|detail| format!("  {}", short_sentence(&escaped(detail))));
+    let (at, kind, detail) = (exact_time(at, utc), EnsembleEventLine::EVENT, detail.unwrap_or_default());
+    format!("{at} {kind:<12}  {what}{member}{epoch}{detail}\n")
 }
 
 /// Returns the line of an event, with its line break. `reason` is the cause, where it is known.

@@ -9,6 +9,6 @@ mod servers;
 mod shorten;
 
 pub use check::check;
-pub use event::{finding, gap, happening, sample};
+pub use event::{ensemble, finding, gap, happening, sample};
 pub use locks::locks;
 pub(super) use shorten::{short_lock, short_sentence};

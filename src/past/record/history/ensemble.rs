@@ -7,6 +7,9 @@ use crate::record::row_memory::RowMemory;
 use lockscope_base::znode::{TimeBounds, Timestamp};
 use lockscope_model::ensemble::EnsembleEventKind;
 
+/// The most events of a history, of each ensemble.
+pub(super) const MAX_EVENTS: usize = 2_000;
+
 /// Something that happened to the ensemble in the past.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastEnsembleEvent {
@@ -37,7 +40,7 @@ pub(super) fn events(
     }
     let mut statement = connection.prepare(
         "SELECT what, member, epoch, began_after, began_before, ended_after, ended_before, detail FROM ensemble_event
-         WHERE ifnull(ended_before, 9223372036854775807) >= ?1 AND began_after <= ?2
+         WHERE ifnull(ended_before, 9223372036854775807) >= ?1 AND iif(began_after > 0, began_after, began_before) <= ?2
          ORDER BY began_before, id LIMIT ?3",
     )?;
     let memory = RowMemory::default();

@@ -7,11 +7,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::{
-    History, ListOrder, PastAttempts, PastContender, PastGap, Percentiles, RankBy, RankedClient, RankedLock, Ranking,
-    Storm,
+    History, ListOrder, PastAttempts, PastContender, PastEnsembleEvent, PastGap, Percentiles, RankBy, RankedClient,
+    RankedLock, Ranking, Storm,
 };
 use lockscope_base::znode::Timestamp;
-use lockscope_model::report::{SCHEMA, rfc3339};
+use lockscope_model::report::{EnsembleEventFacts, SCHEMA, rfc3339};
 
 /// The output of `lockscope history`.
 #[derive(Debug, Serialize)]
@@ -35,6 +35,7 @@ pub struct HistoryFacts<'a> {
     attempts: Vec<AttemptFacts<'a>>,
     storms: Vec<StormFacts<'a>>,
     gaps: Vec<GapFacts<'a>>,
+    ensemble_events: Vec<EnsembleEventFacts<'a>>,
     top: Option<RankingFacts<'a>>,
 }
 
@@ -181,6 +182,7 @@ impl<'a> From<&'a History> for HistoryFacts<'a> {
             attempts,
             storms,
             gaps,
+            ensemble,
             ranking,
         } = history;
         Self {
@@ -199,6 +201,7 @@ impl<'a> From<&'a History> for HistoryFacts<'a> {
             attempts: attempts.iter().map(Into::into).collect(),
             storms: storms.iter().map(Into::into).collect(),
             gaps: gaps.iter().map(Into::into).collect(),
+            ensemble_events: ensemble.iter().map(Into::into).collect(),
             top: ranking.as_ref().map(Into::into),
         }
     }
@@ -270,6 +273,14 @@ impl<'a> From<&'a Storm> for StormFacts<'a> {
 impl<'a> From<&'a PastGap> for GapFacts<'a> {
     fn from(gap: &'a PastGap) -> Self {
         Self { from: rfc3339(gap.from), to: gap.to.and_then(rfc3339), reason: &gap.reason }
+    }
+}
+
+impl<'a> From<&'a PastEnsembleEvent> for EnsembleEventFacts<'a> {
+    fn from(event: &'a PastEnsembleEvent) -> Self {
+        Self::new(event.what, (event.began, event.ended))
+            .with_epoch(event.epoch)
+            .with_texts(event.member.as_deref(), event.detail.as_deref())
     }
 }
 

@@ -5,13 +5,20 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use super::ranking::host;
-use super::{History, ListOrder, PastAttempts, PastContender, Percentiles, RankedClient, RankedLock, Ranking, Storm};
+use super::{
+    History, ListOrder, PastAttempts, PastContender, PastEnsembleEvent, Percentiles, RankedClient, RankedLock, Ranking,
+    Storm,
+};
 use lockscope_base::znode::{Timestamp, escaped};
+use lockscope_model::ensemble::EnsembleEventKind;
 use lockscope_model::text::human::{bounded, count, date_and_time, latency, plural};
 use lockscope_model::text::{Align, Charset, Keep, columns, fit};
 
 /// The most columns of a path or a name.
 const NAME_COLUMNS: usize = 48;
+
+/// The most events of the ensemble.
+const MAX_EVENTS: usize = 20;
 
 /// The most rows of attempts in vain, and the most storms.
 const MAX_IN_VAIN: usize = 10;
@@ -38,6 +45,8 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
         let reason = fit(&gap.reason, 4 * NAME_COLUMNS, Keep::Start, Charset::Unicode);
         writeln!(out, "Nothing was seen from {} to {until}: {reason}", date_and_time(gap.from, utc))?;
     }
+    let of_ensemble = history.ensemble.iter().filter(|event| event.what != EnsembleEventKind::NotSeen);
+    of_ensemble.take(MAX_EVENTS).try_for_each(|event| writeln!(out, "{}", event_text(event, utc)))?;
     history.storms.iter().take(MAX_IN_VAIN).try_for_each(|storm| writeln!(out, "{}", storm_text(storm, utc)))?;
     attempts(out, &history.attempts, utc)?;
     if let Some(ranking) = ranking {
@@ -64,6 +73,20 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
         writeln!(out, "{} {which} are not listed: see --from, --to and --limit.", count(left_out))?;
     }
     Ok(())
+}
+
+fn event_text(event: &PastEnsembleEvent, utc: bool) -> String {
+    let time = |at| date_and_time(at, utc);
+    let when = match event.ended {
+        Some(ended) if ended == event.began => format!("by {}", time(ended.before)),
+        Some(ended) => format!("from {} to {}", time(event.began.before), time(ended.before)),
+        None => format!("from {} on", time(event.began.before)),
+    };
+    let member = event.member.as_deref().map(|member| format!(" {}", name(member))).unwrap_or_default();
+    let epoch = event.epoch.map(|epoch| format!(", epoch {epoch}")).unwrap_or_default();
+    let detail = event.detail.as_deref().map(|text| fit(text, 4 * NAME_COLUMNS, Keep::Start, Charset::Unicode));
+    let detail = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
+    format!("The ensemble: {}{member}{epoch} {when}{detail}", event.what.title())
 }
 
 fn storm_text(storm: &Storm, utc: bool) -> String {

@@ -13,7 +13,7 @@ use super::facts::{AttemptFacts, GapFacts, PastContenderFacts, PercentileFacts, 
 use super::lines::{ranks, row};
 use super::{History, ListOrder, PastContender};
 use lockscope_base::znode::{Timestamp, escaped};
-use lockscope_model::report::{SCHEMA, rfc3339};
+use lockscope_model::report::{EnsembleEventFacts, SCHEMA, rfc3339};
 use lockscope_model::text::human::{count, date_and_time, latency, plural};
 use lockscope_model::text::{Align, columns};
 
@@ -93,6 +93,7 @@ pub struct HistoriesFacts<'a> {
     attempts: Vec<Of<'a, AttemptFacts<'a>>>,
     storms: Vec<Of<'a, StormFacts<'a>>>,
     gaps: Vec<Of<'a, GapFacts<'a>>>,
+    ensemble_events: Vec<Of<'a, EnsembleEventFacts<'a>>>,
     top: Option<Vec<Of<'a, RankingFacts<'a>>>>,
 }
 
@@ -141,6 +142,7 @@ impl<'a> From<&'a Histories> for HistoriesFacts<'a> {
             attempts: each(ensembles, |history| history.attempts.iter().map(Into::into).collect()),
             storms: each(ensembles, |history| history.storms.iter().map(Into::into).collect()),
             gaps: each(ensembles, |history| history.gaps.iter().map(Into::into).collect()),
+            ensemble_events: each(ensembles, |history| history.ensemble.iter().map(Into::into).collect()),
             top: ensembles
                 .iter()
                 .any(|(_, history)| history.ranking.is_some())

@@ -115,6 +115,8 @@ pub struct History {
     pub storms: Vec<Storm>,
     /// The gaps, in which nothing was seen.
     pub gaps: Vec<PastGap>,
+    /// What happened to the ensemble as a whole, the earliest first.
+    pub ensemble: Vec<PastEnsembleEvent>,
     /// The highest-ranked locks and clients.
     pub ranking: Option<Ranking>,
 }
@@ -175,6 +177,7 @@ impl History {
             attempts,
             storms,
             gaps: rows::gaps(&transaction, query.from, query.to)?,
+            ensemble: ensemble::events(&transaction, query.from, query.to, ensemble::MAX_EVENTS)?,
             ranking,
         })
     }

@@ -305,3 +305,30 @@ fn counts_of_a_damaged_recording_overflow_nothing() {
         assert!(page.contains("tried-in-vain"), "{count}");
     }
 }
+
+#[test]
+fn what_happened_to_the_ensemble_is_told_with_both_bounds_as_json_and_shortly_to_people() {
+    let mut connection = recorded(10, 1);
+    let insert = "INSERT INTO ensemble_event (what, member, epoch, began_after, began_before, ended_after, ended_before, detail, source)
+        VALUES ('no-majority', NULL, NULL, 1000010, 1000020, 1000050, 1000060, 'zk1 has no leader\u{1b}', 'watched'),
+            ('leader-changed', 'zk2:2181', 7, 1000050, 1000060, 1000050, 1000060, NULL, 'watched'),
+            ('not-seen', NULL, NULL, 1000080, 1000080, NULL, NULL, 'cut', 'watched')";
+    connection.execute(insert, []).unwrap();
+    let history = read(&mut connection, &query());
+    let mut out = Vec::new();
+    lines(&mut out, &history, true).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("The ensemble")).collect();
+    let [lost, changed] = told[..] else { panic!("{text}") };
+    assert!(lost.starts_with("The ensemble: no majority from ") && lost.contains(": zk1 has no leader"), "{lost}");
+    assert!(changed.starts_with("The ensemble: another leader zk2:2181, epoch 7 by "), "{changed}");
+    assert!(!text.contains('\u{1b}'), "{text}");
+    let facts = serde_json::to_value(HistoryFacts::from(&history)).unwrap();
+    let events = facts["ensemble_events"].as_array().unwrap();
+    assert_eq!(
+        (events.len(), &events[0]["what"], &events[2]["to"]),
+        (3, &"no-majority".into(), &serde_json::Value::Null)
+    );
+    let bounds = ["began_after", "from", "ended_after", "to"].map(|name| events[0][name].as_str().unwrap_or_default());
+    assert_eq!(bounds.map(|time| &time[20..23]), ["010", "020", "050", "060"]);
+}

@@ -237,6 +237,7 @@ impl Merge<'_> {
                 merge::add_runs(sql, filled)?;
                 merge::add_activity(sql, log, filled)?;
                 merge::add_findings(sql, log, filled)?;
+                merge::complete_ensemble(sql, log, filled.iter())?;
                 let tried = of_log.bounds().map_or(Ok(false), |time| merge::complete_attempts(sql, log, time))?;
                 Ok(merge::complete_sessions(sql, log, covered.time)? || tried)
             }))

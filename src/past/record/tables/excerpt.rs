@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::attempt::{self, RecordedAttempts};
 use super::contender::ContenderRecord;
 use super::deletion::RecordedDeletion;
+use super::ensemble::{self, EnsembleRecord};
 use super::gaps::GapRecord;
 use super::resume;
 use crate::record::row_memory::RowMemory;
@@ -31,6 +32,7 @@ pub(in crate::record) struct TableExcerpt {
     /// The gap that was open then, if any.
     pub(super) unseen: Option<GapRecord>,
     gaps: Vec<GapRecord>,
+    pub(super) ensemble: Vec<EnsembleRecord>,
     attempts: VecDeque<RecordedAttempts>,
     deletions: VecDeque<RecordedDeletion>,
 }
@@ -49,6 +51,7 @@ impl TableExcerpt {
             raised_at: raised_at(connection, from)?,
             unseen: unseen(connection, from)?,
             gaps: gaps(connection, time)?,
+            ensemble: ensemble::within(connection, time)?,
             attempts: attempt::within(connection, time)?.into(),
             deletions: deletions(connection, time)?,
         })

@@ -1,7 +1,7 @@
 //! Gaps as rows: the times in which nothing was seen, with the reasons.
 
 use lockscope_base::znode::Timestamp;
-use lockscope_model::queue::{ConnectionState, LockTable, NO_ANSWER};
+use lockscope_model::queue::LockTable;
 
 /// The reason of a gap between two runs.
 const NOT_RUNNING: &str = "the recorder was not running";
@@ -92,17 +92,7 @@ impl Gaps {
         if self.open.is_some() {
             return;
         }
-        let reason = match table.connection() {
-            _ if last_true.is_none() => NOT_READ.to_owned(),
-            ConnectionState::Lost { reason }
-            | ConnectionState::Overloaded { reason }
-            | ConnectionState::Refused { reason }
-            | ConnectionState::Lagging { reason, .. }
-            | ConnectionState::Connecting { reason: Some(reason), .. } => reason.clone(),
-            ConnectionState::Silent { .. } => NO_ANSWER.to_owned(),
-            ConnectionState::Connecting { reason: None, .. } => "there is no connection".to_owned(),
-            ConnectionState::Connected { .. } => "everything is read again".to_owned(),
-        };
+        let reason = last_true.map_or(NOT_READ, |_| table.connection().why_not_seen()).to_owned();
         self.begin(last_true.unwrap_or(now), reason);
     }
 

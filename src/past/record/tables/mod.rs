@@ -18,6 +18,8 @@
 //!     tables.gap(from, to, reason)
 //! for each create that was refused, as a transaction log has it:
 //!     tables.attempted(attempts)
+//! for each event of the ensemble that a transaction log shows:
+//!     tables.happened_to_ensemble(event)
 //! for each outcome of the audit log:
 //!     tables.deleted(deletion)
 //! once a second:
@@ -60,6 +62,7 @@ pub(super) mod attempt;
 pub(super) mod columns;
 mod contender;
 mod deletion;
+mod ensemble;
 mod excerpt;
 mod found;
 mod gaps;

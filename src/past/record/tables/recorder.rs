@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use super::attempt::{Attempts, RecordedAttempts};
 use super::deletion::{Deletions, RecordedDeletion};
+use super::ensemble::{self, EnsembleRows};
 use super::excerpt::TableExcerpt;
 use super::found::StandingFindingRows;
 use super::gaps::{GapRecord, Gaps};
@@ -19,6 +20,7 @@ use super::trace::Tracer;
 use crate::record::RecordedState;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::FindingChanges;
+use lockscope_model::ensemble::EnsembleEvent;
 use lockscope_model::queue::{Happening, LockTable};
 use lockscope_model::span::Span;
 
@@ -34,6 +36,7 @@ pub struct TableRecorder {
     findings: StandingFindingRows,
     sessions: ChangedSessions,
     gaps: Gaps,
+    ensemble: EnsembleRows,
     attempts: Attempts,
     deletions: Deletions,
     was_live: bool,
@@ -69,6 +72,11 @@ impl TableRecorder {
             findings: StandingFindingRows::new(no_data, next("SELECT max(id) FROM finding")?),
             sessions: ChangedSessions::default(),
             gaps,
+            ensemble: EnsembleRows::new(
+                next("SELECT max(id) FROM ensemble_event")?,
+                ensemble::unfinished(connection)?,
+                until,
+            ),
             attempts: Attempts::default(),
             deletions: Deletions::default(),
             was_live: false,
@@ -110,6 +118,7 @@ impl TableRecorder {
         if let Some(contenders) = &mut self.contenders {
             contenders.set_source(source);
         }
+        self.ensemble.set_source(source);
         self
     }
 
@@ -129,6 +138,7 @@ impl TableRecorder {
         let unseen = excerpt.unseen.take().filter(|_| !table.is_in_step());
         tables.last_true = unseen.as_ref().map(|gap| gap.began_at);
         tables.gaps.will_be_given(unseen);
+        tables.ensemble.will_be_given();
         tables.happened(&[], table, at);
         tables.findings.stood(excerpt.findings(diagnosis, at).into_iter(), table);
         Ok(tables)
@@ -143,13 +153,16 @@ impl TableRecorder {
     ) -> rusqlite::Result<Self> {
         let mut tables = Self::resume(connection, no_data)?;
         tables.gaps.will_be_given(None);
+        tables.ensemble.will_be_given();
         tables.happened(&[], table, at);
         tables.findings.stood(diagnosis.findings().map(|finding| (Arc::new(finding.clone()), at)), table);
         Ok(tables)
     }
 
-    /// Sets the gaps of an excerpt: those of its recording, and others.
-    pub(in crate::record) fn set_gaps(&mut self, excerpt: TableExcerpt, others: Vec<GapRecord>) {
+    /// Sets the gaps of an excerpt: those of its recording, and others. Also sets what happened to
+    /// the ensemble.
+    pub(in crate::record) fn set_gaps(&mut self, mut excerpt: TableExcerpt, others: Vec<GapRecord>) {
+        self.ensemble.give(std::mem::take(&mut excerpt.ensemble));
         self.gaps.give(excerpt.into_gaps(others));
     }
 
@@ -159,6 +172,7 @@ impl TableRecorder {
     pub fn happened(&mut self, happenings: &[Happening], table: &LockTable, at: Timestamp) {
         // What happens while the ensemble is silent is recorded later: nothing is missed.
         let is_live = table.is_in_step();
+        self.ensemble.happened(table.ensemble_line(), at);
         if !is_live {
             self.gaps.begins(self.last_true, table, at);
         }
@@ -211,6 +225,11 @@ impl TableRecorder {
         self.gaps.lost(from, to, reason);
     }
 
+    /// Records what a transaction log shows of the ensemble.
+    pub fn happened_to_ensemble(&mut self, event: &EnsembleEvent) {
+        self.ensemble.add(event);
+    }
+
     /// Records attempts in vain.
     pub fn attempted(&mut self, attempts: RecordedAttempts) {
         if self.contenders.is_some() {
@@ -260,6 +279,7 @@ impl TableRecorder {
             findings: std::mem::take(&mut self.findings.changed),
             sessions: std::mem::take(&mut self.sessions.changed).into_iter().collect(),
             gaps: std::mem::take(&mut self.gaps.changed),
+            ensemble: std::mem::take(&mut self.ensemble.changed),
             attempts: self.attempts.take(),
             deletions: std::mem::take(&mut self.deletions.unwritten),
             activity: (now, std::mem::take(&mut self.events)),

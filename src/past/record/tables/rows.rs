@@ -10,6 +10,7 @@ use super::TABLES_VERSION;
 use super::attempt::{self, RecordedAttempts};
 use super::contender::{ContenderRecord, RecordedClient, RecordedLock};
 use super::deletion::RecordedDeletion;
+use super::ensemble::{self, EnsembleRecord};
 use super::found::FindingRecord;
 use super::gaps::GapRecord;
 use super::sessions::SessionRecord;
@@ -92,6 +93,7 @@ pub struct TableRows {
     pub(super) findings: Vec<Arc<FindingRecord>>,
     pub(super) sessions: Vec<(SessionId, SessionRecord)>,
     pub(super) gaps: Vec<GapRecord>,
+    pub(super) ensemble: Vec<EnsembleRecord>,
     pub(super) attempts: Vec<RecordedAttempts>,
     pub(super) deletions: Vec<RecordedDeletion>,
     /// The time and the number of events since rows were last taken.
@@ -116,14 +118,15 @@ impl TableWriter {
     /// Writes the rows in the caller's transaction. If that is rolled back, call
     /// [`Self::start_over`]; the same rows can then be written again.
     pub fn write(&mut self, transaction: &Transaction<'_>, rows: &TableRows) -> rusqlite::Result<()> {
-        let TableRows { contenders, settled, findings, sessions, gaps, attempts, deletions, activity, run } = rows;
-        let (until, events) = activity;
+        let TableRows { contenders, settled, findings, sessions, gaps, ensemble, attempts, .. } = rows;
+        let TableRows { deletions, activity: (until, events), run, .. } = rows;
         let ids = &mut self.ids;
         contenders.iter().try_for_each(|record| contender(transaction, ids, record))?;
         settled.iter().try_for_each(|end| set_ending(transaction, *end))?;
         findings.iter().try_for_each(|record| finding(transaction, ids, record))?;
         sessions.iter().try_for_each(|(id, record)| session(transaction, ids, *id, record))?;
         gaps.iter().try_for_each(|record| gap(transaction, record))?;
+        ensemble.iter().try_for_each(|record| ensemble::write(transaction, record))?;
         attempts.iter().try_for_each(|record| attempt::write(transaction, record))?;
         deletions.iter().try_for_each(|record| deletion(transaction, record))?;
         if *events > 0 {

@@ -10,13 +10,14 @@ use crate::fixture::TableFixture;
 use crate::record::segment::SegmentBounds;
 use crate::record::{Bounds, Past, Playback, PlaybackStep, RecordOptions, RecordedState, Recorder};
 use crate::testing::{connected, deleted};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use lockscope_model::report::json::to_string;
 use lockscope_model::report::{Ensemble, Snapshot};
 use lockscope_model::server_view::{
-    Connection, Expiry, ListedSession, Listing, MemberView, ServerMode, ServerView, WatchTotals, WatchedPath,
+    Absence, AbsenceReason, Connection, Expiry, ListedSession, Listing, MemberExtras, MemberProgress, MemberView,
+    ServerMode, ServerView, WatchTotals, WatchedPath,
 };
 
 pub const CONNECT: &str = "zk1:2181,zk2:2181/prod";
@@ -131,11 +132,20 @@ impl ConsoleFixture {
     /// Reports a survey whose connections, last responses and request counts depend on `number`.
     pub fn survey(&mut self, number: u32) {
         let at = self.ensemble.now;
+        if number.is_multiple_of(3) {
+            return self.survey_in_vain(at);
+        }
         let sessions = (1..6).filter(|session| !(number + session).is_multiple_of(5));
         let view = ServerView {
             at,
             members: vec![MemberView {
-                mode: Some(ServerMode::Standalone),
+                mode: Some(if number.is_multiple_of(2) { ServerMode::Standalone } else { ServerMode::Leader }),
+                extras: MemberExtras {
+                    progress: Some(MemberProgress { asked_at: at, zxid: Some(Zxid(i64::from(number / 20_000) << 32)) }),
+                    elections: Some(u64::from(number)),
+                    ..MemberExtras::default()
+                },
+                counted_at: Some(at),
                 version: Some("3.8.0-5a02a05".to_owned()),
                 answered_at: Some(at),
                 connections: Some(Listing::new(
@@ -149,9 +159,22 @@ impl ConsoleFixture {
                 ..MemberView::unasked("zk1:2181".to_owned())
             }],
             members_known: true,
+            voters: Some(1),
             own_session: Some(SessionId(77)),
             ..ServerView::default()
         };
+        self.apply(Change::Surveyed { view: Arc::new(view) });
+    }
+
+    /// Reports a survey that no server answered.
+    fn survey_in_vain(&mut self, at: Timestamp) {
+        let absence = Some(Absence { asked_at: at, why: AbsenceReason::Refused });
+        let member = MemberView {
+            error: Some("zk1:2181 refused the connection".to_owned()),
+            extras: MemberExtras { absence, ..MemberExtras::default() },
+            ..MemberView::unasked("zk1:2181".to_owned())
+        };
+        let view = ServerView { at, members: vec![member], voters: Some(1), ..ServerView::default() };
         self.apply(Change::Surveyed { view: Arc::new(view) });
     }
 

@@ -10,6 +10,7 @@ mod others;
 mod rule;
 
 pub(in crate::record) use super::attempt::complete as complete_attempts;
+pub(in crate::record) use super::ensemble::complete as complete_ensemble;
 pub(in crate::record) use contenders::{ContenderMerge, read_rows};
 pub(in crate::record) use gaps::{add_gaps, reduce_gaps};
 pub(in crate::record) use others::{

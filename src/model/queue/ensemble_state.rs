@@ -1,0 +1,47 @@
+//! The ensemble's time line beside the locks, and its place in recordings.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::LockTable;
+use crate::ensemble::EnsembleLine;
+use crate::server_view::ViewExtras;
+use lockscope_base::znode::Timestamp;
+
+/// What the table knows of the ensemble as a whole, as a recording stores it. It is stored beside
+/// the table, because older recordings have no place for it in the table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnsembleState {
+    extras: ViewExtras,
+    line: Box<EnsembleLine>,
+}
+
+impl LockTable {
+    /// Returns what happened to the ensemble as a whole.
+    pub fn ensemble_line(&self) -> &EnsembleLine {
+        &self.line
+    }
+
+    /// Returns what is known of the ensemble. It is not part of the serialized table.
+    pub fn ensemble_state(&self) -> EnsembleState {
+        EnsembleState { extras: self.view.extras(), line: self.line.clone() }
+    }
+
+    /// Returns the table with what was stored beside it.
+    #[must_use]
+    pub fn with_ensemble_state(mut self, state: EnsembleState) -> Self {
+        Arc::make_mut(&mut self.view).set_extras(&state.extras);
+        self.line = state.line;
+        self
+    }
+
+    /// Notes in the time line whether the locks are seen.
+    pub(super) fn note_sight(&mut self, was_live: bool, now: Timestamp) {
+        match (was_live, self.is_live()) {
+            (true, false) => self.line.lost_sight(self.last_true.unwrap_or(now), self.connection.why_not_seen()),
+            (false, true) => self.line.sees_again(now),
+            _ => {}
+        }
+    }
+}
