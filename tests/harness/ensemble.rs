@@ -116,6 +116,16 @@ impl Ensemble {
         self.socket(member).to_string()
     }
 
+    /// Returns the address of a server.
+    pub fn socket(&self, member: usize) -> SocketAddr {
+        SocketAddr::from((self.members[member].host, self.ports.client))
+    }
+
+    /// Returns the folder of a server's snapshots and logs.
+    pub fn data(&self, member: usize) -> PathBuf {
+        self.members[member].folder.join("data")
+    }
+
     /// Returns `http://HOST:PORT/commands`, where the literal `HOST` stands for each server's host.
     pub fn admin_url(&self) -> String {
         format!("http://HOST:{}/commands", self.ports.admin)
@@ -200,10 +210,6 @@ impl Ensemble {
         self.members[member].process.as_ref()?;
         let answer = words::ask_at(self.socket(member), "srvr", STARTING).ok()?;
         answer.lines().find_map(|line| line.strip_prefix("Mode: ").map(str::to_owned))
-    }
-
-    fn socket(&self, member: usize) -> SocketAddr {
-        SocketAddr::from((self.members[member].host, self.ports.client))
     }
 
     fn running(&self, member: usize) -> &Supervised {

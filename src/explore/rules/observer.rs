@@ -166,7 +166,9 @@ impl Reports {
                 (self.last_join, self.last_end, self.is_cut) = (0, 0, false);
                 return None;
             }
-            LockEvent::LockFound | LockEvent::LockGone | LockEvent::Reconnected => return None,
+            LockEvent::LockFound | LockEvent::LockGone | LockEvent::Reconnected | LockEvent::Settled => {
+                return None;
+            }
         };
         if !self.told.insert((kind, Arc::clone(path), *czxid)) {
             return Some("that was reported before");

@@ -72,7 +72,7 @@ impl EventCounters {
         counts.watch_events.chain += happening.watch_events.chain;
         let event = happening.event;
         counts.acquisitions += u64::from(event == LockEvent::Acquired);
-        counts.expiries += u64::from(event == LockEvent::Expired);
+        counts.expiries += u64::from(matches!(event, LockEvent::Expired | LockEvent::Settled));
         if !is_timed {
             return;
         }

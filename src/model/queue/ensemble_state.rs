@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::LockTable;
+use super::pending_ends::PendingEnds;
 use crate::ensemble::EnsembleLine;
 use crate::server_view::ViewExtras;
 use lockscope_base::znode::Timestamp;
@@ -15,6 +16,7 @@ use lockscope_base::znode::Timestamp;
 pub struct EnsembleState {
     extras: ViewExtras,
     line: Box<EnsembleLine>,
+    pending_ends: PendingEnds,
 }
 
 impl LockTable {
@@ -25,14 +27,15 @@ impl LockTable {
 
     /// Returns what is known of the ensemble. It is not part of the serialized table.
     pub fn ensemble_state(&self) -> EnsembleState {
-        EnsembleState { extras: self.view.extras(), line: self.line.clone() }
+        let (line, pending_ends) = (self.line.clone(), self.pending_ends.clone());
+        EnsembleState { extras: self.view.extras(), line, pending_ends }
     }
 
     /// Returns the table with what was stored beside it.
     #[must_use]
     pub fn with_ensemble_state(mut self, state: EnsembleState) -> Self {
         Arc::make_mut(&mut self.view).set_extras(&state.extras);
-        self.line = state.line;
+        (self.line, self.pending_ends) = (state.line, state.pending_ends);
         self
     }
 

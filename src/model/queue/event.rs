@@ -46,6 +46,8 @@ pub enum LockEvent {
     /// The complete reading after a cut is finished. Events during the cut come before this one,
     /// without their true times.
     Resynced,
+    /// The servers have told that the session of a contender that released or left had expired.
+    Settled,
 }
 
 impl LockEvent {
@@ -74,6 +76,7 @@ impl LockEvent {
             Self::Overloaded => "overloaded",
             Self::Reconnected => "reconnected",
             Self::Resynced => "resynced",
+            Self::Settled => "settled",
         }
     }
 }

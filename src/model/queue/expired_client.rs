@@ -12,6 +12,16 @@ impl LockQueue {
         }
     }
 
+    /// Records afterwards that a holder's session expired, unless its client is back or another
+    /// holder's session expired since. Linear in the number of contenders.
+    pub(super) fn settle_expiry(&mut self, expired: SessionExpired) {
+        let is_older = self.last_expiry().is_some_and(|known| known.at >= expired.at);
+        let is_back = || self.contenders.iter().any(|(_, came)| self.is_back(&expired, came));
+        if !is_older && !is_back() {
+            self.rare_mut().session_expired = Some(Box::new(expired));
+        }
+    }
+
     /// Returns whether `came` is the expired client.
     ///
     /// The client is recognized by its name, unless other sessions in this lock use the same name.

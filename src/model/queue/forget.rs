@@ -11,6 +11,7 @@ impl LockTable {
     /// Keep those that later changes mention again: the table then knows as much about them as it
     /// does with its whole memory.
     pub fn forget_gone(&mut self, session_stays: impl Fn(SessionId) -> bool, node_stays: impl Fn(Zxid) -> bool) {
+        self.pending_ends.retain(&session_stays);
         self.sessions.retain_departed(session_stays);
         self.deleted_nodes.retain(node_stays);
         self.elections.forget_departures();
@@ -28,6 +29,7 @@ impl LockTable {
         }
         self.sessions.forget_names();
         self.elections.forget_names();
+        self.pending_ends.forget_names();
     }
 }
 

@@ -128,7 +128,7 @@ impl Happening {
                 _ if self.may_have_expired => "unknown",
                 _ => GONE,
             }),
-            LockEvent::Expired => Some(LockEvent::Expired.id()),
+            LockEvent::Expired | LockEvent::Settled => Some(LockEvent::Expired.id()),
             _ => None,
         }
     }

@@ -31,7 +31,8 @@
 //! - `handover` and `semaphore` follow a contender from its queue node to its lease.
 //! - `hold`, `bounds` and `clock` bound how long a lock has been held.
 //! - `election` remembers who led, and who has gone.
-//! - `sessions`, `identify` and `session_expired` know the clients and how their sessions ended.
+//! - `sessions`, `identify`, `session_expired` and `pending_ends` know the clients and how their
+//!   sessions ended.
 //! - `unread`, `deleted`, `returned` and `samples` handle what is not fully known.
 
 mod apply;
@@ -63,6 +64,7 @@ mod lock_name;
 mod optional;
 mod order;
 mod parent;
+mod pending_ends;
 mod placing;
 mod rare;
 mod rate;

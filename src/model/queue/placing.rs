@@ -142,7 +142,7 @@ impl LockTable {
         }
         let (slot, live) = (slot as usize, self.is_in_step());
         let Some(contender) = self.locks.get(&id).and_then(|lock| lock.contender(slot)) else { return };
-        let session = contender.session();
+        let (session, returned) = (contender.session(), contender.returned);
         let at_end = deleter.map_or_else(|| self.session_at_end(contender, now), Deleter::session_at_end);
         let expired = at_end == SessionAtEnd::Expired;
         let client = session.filter(|_| expired).map(|session| self.identity(session));
@@ -170,6 +170,9 @@ impl LockTable {
         if let (true, true, Some(client), Some(session)) = (!contender.returned, held, client, session) {
             let node = Arc::clone(&contender.node);
             lock.rare_mut().session_expired = Some(Box::new(SessionExpired { at: now, node, session, client }));
+        }
+        if live && !returned && at_end == SessionAtEnd::MayHaveExpired {
+            self.end_is_pending(id, &contender, held, now);
         }
         self.node_gone(id, slot, stood, Gone { contender, event, at_end, deleter, cost }, now, out);
         if live {

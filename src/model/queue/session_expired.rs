@@ -1,4 +1,5 @@
-//! Decides whether a deleted node's session had expired, from what the servers said before.
+//! Decides whether a deleted node's session had expired, from what the servers said before. What
+//! they say later settles some of the other ends ([`pending_ends`](super::pending_ends)).
 //!
 //! The table claims nothing that the servers can contradict. A session lives at least until its
 //! timeout has passed since it was last heard. It certainly expired if its time had just run out
@@ -32,11 +33,11 @@ const WAIT_PART: u32 = 8;
 
 /// The expiry time of a disconnected session must be known to within its timeout divided by this.
 /// Otherwise another client may have deleted the node before the session expired.
-const EXPIRY_PART: u32 = 2;
+pub(super) const EXPIRY_PART: u32 = 2;
 
 /// Maximum uncertainty of an expiry time. Servers print times with a resolution of a second; with
 /// our own errors, no usable time is less certain than this.
-const MAX_EXPIRY_ERROR: Duration = Duration::from_secs(2);
+pub(super) const MAX_EXPIRY_ERROR: Duration = Duration::from_secs(2);
 
 /// The same divisor as [`EXPIRY_PART`] for a connected session, which may be heard at any moment.
 const CONNECTED_EXPIRY_PART: u32 = 10;
@@ -69,6 +70,9 @@ impl LockTable {
         let session = contender.session();
         if session.is_none() && contender.is_read() {
             return SessionAtEnd::Lived;
+        }
+        if session.is_some_and(|session| self.was_counted_as_expired(session, now)) {
+            return SessionAtEnd::Expired;
         }
         let by_list = session.and_then(|session| self.view.expiry_of(session)).map(|(expiry, _)| expiry.earliest);
         if by_list.max(self.lives_by_its_node(session, contender)).is_some_and(|until| now < until) {
@@ -112,7 +116,7 @@ impl LockTable {
     }
 
     /// Returns the session's timeout, or the shortest that the servers grant.
-    fn timeout_of(&self, session: SessionId) -> Option<Duration> {
+    pub(super) fn timeout_of(&self, session: SessionId) -> Option<Duration> {
         let connected = self.view.connection_of(session).map(|(_, connection)| connection);
         let connection = connected.or_else(|| self.sessions.last_of(session));
         connection.and_then(Connection::timeout).or_else(|| self.view.min_session_timeout())

@@ -14,6 +14,7 @@ use super::election::Elections;
 use super::handover::Handover;
 use super::lock_name::LockKey;
 use super::parent::{Listing, Parent, ParentNode};
+use super::pending_ends::PendingEnds;
 use super::samples::Samples;
 use super::sessions::Sessions;
 use super::{ConnectionState, LockId, LockQueue, Totals};
@@ -52,6 +53,9 @@ pub struct LockTable {
     /// Recordings store it beside the table ([`EnsembleState`](super::EnsembleState)).
     #[serde(skip)]
     pub(super) line: Box<EnsembleLine>,
+    /// The ends that may still be settled. Recordings store them beside the table too.
+    #[serde(skip)]
+    pub(super) pending_ends: PendingEnds,
     pub(super) clock: Clock,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
     /// Semaphores that are unknown apart from leases that were created and are about to be read.
@@ -111,6 +115,7 @@ impl LockTable {
             view: Arc::default(),
             sessions: Sessions::default(),
             line: Box::default(),
+            pending_ends: PendingEnds::default(),
             clock: Clock::default(),
             free_listed: std::collections::VecDeque::new(),
             announced: FxHashMap::default(),

@@ -26,7 +26,7 @@ pub struct HappeningLine<'a> {
     /// Whether the session may have expired, for `released` and `left`; `null` for other events.
     may_have_expired: Option<bool>,
     /// How a contender ended, for `released`, `left` and `expired`. `gone` means that it released,
-    /// left, or that another client deleted its node.
+    /// left, or that another client deleted its node. `expired` for `settled`.
     end: Option<&'static str>,
     /// The number of contenders in the queue after the event.
     queue: Option<usize>,
@@ -109,6 +109,7 @@ mod tests {
             (LockEvent::Left, false, "left", "gone"),
             (LockEvent::Released, true, "released", "unknown"),
             (LockEvent::Expired, false, "expired", "expired"),
+            (LockEvent::Settled, false, "settled", "expired"),
         ] {
             let line = gone(event, may_have_expired);
             assert_eq!((&line["event"], &line["end"]), (&name.into(), &end.into()), "{line}");

@@ -16,7 +16,7 @@ const CUT_MS: i64 = 999;
 pub(super) type Bounds = (i64, i64);
 
 /// Bounds, by our clock, for when a session expires unless its client is heard before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpiryBounds {
     /// The session does not expire before this time.
     pub earliest: Timestamp,

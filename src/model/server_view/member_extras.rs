@@ -16,9 +16,9 @@ pub struct MemberExtras {
     /// How long the server continues without its leader. `None` for a standalone server, and where
     /// `conf` is not answered.
     pub sync_settings: Option<SyncSettings>,
-    /// How many sessions the server expired since it started. Only the server that keeps the
-    /// sessions counts them, from ZooKeeper 3.6 on. Asked at
-    /// [`MemberView::counted_at`](super::MemberView::counted_at), like the rest.
+    /// How many sessions the server expired since it started, asked after it listed the sessions;
+    /// `None` if it was not asked in the last round. Only the server that keeps the sessions counts
+    /// them, from ZooKeeper 3.6 on ([`EndLedger`](super::EndLedger)).
     pub expired_sessions: Option<u64>,
     /// How often the server took part in an election of the ensemble's leader.
     pub elections: Option<u64>,

@@ -4,7 +4,7 @@ mod jute;
 mod request;
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 use super::wait::PATIENCE;
 pub use jute::{Body, Jute, Stat};
@@ -48,12 +48,22 @@ pub struct Raw {
 impl Raw {
     /// Opens a new session.
     pub fn connect(port: u16, timeout: i32) -> Self {
-        Self::resume(port, timeout, 0, &[0; 16], 0).expect("a session")
+        Self::connect_at(at(port), timeout)
+    }
+
+    /// Opens a new session with a server on another loopback address.
+    pub fn connect_at(server: SocketAddr, timeout: i32) -> Self {
+        Self::resume_at(server, timeout, 0, &[0; 16], 0).expect("a session")
     }
 
     /// Resumes a session. Fails when the server closes the connection without an answer.
     pub fn resume(port: u16, timeout: i32, session: i64, password: &[u8], zxid: i64) -> io::Result<Self> {
-        let mut stream = open(port)?;
+        Self::resume_at(at(port), timeout, session, password, zxid)
+    }
+
+    /// Resumes a session with a server on another loopback address.
+    pub fn resume_at(server: SocketAddr, timeout: i32, session: i64, password: &[u8], zxid: i64) -> io::Result<Self> {
+        let mut stream = open_at(server)?;
         let mut body = Vec::new();
         body.put_int(0).put_long(zxid).put_int(timeout).put_long(session).put_buffer(Some(password)).push(0);
         write_frame(&mut stream, &body)?;
@@ -134,7 +144,15 @@ impl Raw {
 
 /// Opens a connection to a port of this machine. No operation on it waits forever.
 pub fn open(port: u16) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    open_at(at(port))
+}
+
+fn at(port: u16) -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, port).into()
+}
+
+fn open_at(server: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(server)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_nodelay(true)?;

@@ -2,6 +2,7 @@
 //! found, and the finding clears once the trouble is removed. Healthy clients raise no findings.
 
 mod dead;
+mod expired;
 pub mod fixture;
 pub mod forgotten;
 mod healthy;

@@ -31,7 +31,8 @@ fn error_of<'a>(view: &'a ServerView, address: &str) -> Option<&'a str> {
     view.missing().find(|(member, _)| *member == address).map(|(_, error)| error)
 }
 
-async fn with_admin(ensemble: &Ensemble, by: ViewBy) -> SurveyOptions {
+/// Waits until every AdminServer answers. Returns the options to ask the members.
+pub async fn with_admin(ensemble: &Ensemble, by: ViewBy) -> SurveyOptions {
     let mut options = options(&ensemble.connect_string(), by);
     options.admin = ensemble.admin_url().parse().expect("a URL");
     eventually("every AdminServer, which start late", async || {

@@ -1,6 +1,6 @@
 //! The servers' reports about themselves are read, and nothing is claimed without a report.
 
-mod ensemble;
+pub mod ensemble;
 mod hostile_config;
 mod standalone;
 mod watch_events;

@@ -2,12 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use crate::harness::raw::{Body, Raw, Request};
-
-/// The requested session timeouts, in milliseconds.
-const TIMEOUTS_MS: [i32; 4] = [1_500, 3_000, 8_000, 20_000];
 
 /// The flags of an ephemeral sequential node.
 const EPHEMERAL_SEQUENTIAL: i32 = 3;
@@ -24,9 +22,10 @@ enum Ending {
     Close,
     /// Another session deletes the node of a live client.
     DeletedByAnother,
-    /// The connection is cut forever.
+    /// The connection is cut forever, as when the client's process is killed.
     Cut,
-    /// The client falls silent, but its connection stays.
+    /// The client falls silent, but its connection stays, as when its process is stopped or its network
+    /// is cut.
     Silent,
     /// The connection is cut, and another session deletes the node before the session expires.
     CutAndDeletedByAnother,
@@ -68,10 +67,23 @@ struct Life {
     ends_at: Instant,
 }
 
+/// What a storm does.
+#[derive(Clone, Debug)]
+pub struct StormPlan {
+    /// Each client connects to one of these servers.
+    pub servers: Vec<SocketAddr>,
+    /// The requested session timeouts, in milliseconds.
+    pub timeouts_ms: Vec<i32>,
+    /// The number of lives; one starts after each pause.
+    pub lives: u32,
+    pub pause: Duration,
+    pub seed: u64,
+}
+
 /// Runs lives on one thread.
 #[derive(Debug)]
 pub struct Storm {
-    port: u16,
+    plan: StormPlan,
     random: fastrand::Rng,
     lives: Vec<Life>,
     steps: BinaryHeap<Reverse<(Instant, usize, Step)>>,
@@ -80,12 +92,12 @@ pub struct Storm {
 }
 
 impl Storm {
-    /// Runs `lives` lives to their ends; one starts after each pause.
-    pub fn run(port: u16, seed: u64, lives: u32, pause: Duration) {
-        let another = Raw::connect(port, 30_000);
-        let random = fastrand::Rng::with_seed(seed);
-        let now = Instant::now();
-        let mut storm = Self { port, random, lives: Vec::new(), steps: BinaryHeap::new(), another, another_heard: now };
+    /// Runs all lives to their ends.
+    pub fn run(plan: StormPlan) {
+        let another = Raw::connect_at(plan.servers[0], 30_000);
+        let random = fastrand::Rng::with_seed(plan.seed);
+        let (now, lives, pause) = (Instant::now(), plan.lives, plan.pause);
+        let mut storm = Self { plan, random, lives: Vec::new(), steps: BinaryHeap::new(), another, another_heard: now };
         for number in 0..lives {
             let begins = now + pause * number + pause.mul_f64(storm.random.f64());
             let number = storm.lives.len();
@@ -102,7 +114,7 @@ impl Storm {
     }
 
     fn life(&mut self, number: usize, begins: Instant) -> Life {
-        let timeout_ms = TIMEOUTS_MS[self.random.usize(..TIMEOUTS_MS.len())];
+        let timeout_ms = self.plan.timeouts_ms[self.random.usize(..self.plan.timeouts_ms.len())];
         // Some lives end at once, and some last longer than a short timeout.
         let longest = [60, 1_000, u64::try_from(timeout_ms).expect("positive") / 2 + 2_000][self.random.usize(..3)];
         let stands = Duration::from_millis(self.random.u64(..longest));
@@ -114,6 +126,11 @@ impl Storm {
             node: String::new(),
             ends_at: begins + stands,
         }
+    }
+
+    /// Returns a server that a client connects to.
+    fn server(&mut self) -> SocketAddr {
+        self.plan.servers[self.random.usize(..self.plan.servers.len())]
     }
 
     fn plan(&mut self, at: Instant, number: usize, step: Step) {
@@ -137,8 +154,9 @@ impl Storm {
     }
 
     fn begin(&mut self, number: usize) {
+        let server = self.server();
         let life = &mut self.lives[number];
-        let mut client = Raw::connect(self.port, life.timeout_ms);
+        let mut client = Raw::connect_at(server, life.timeout_ms);
         let id = uuid::Uuid::from_u128(self.random.u128(..));
         let wish = Request::create(&format!("/locks/lock-{}/_c_{id}-lock-", life.lock), EPHEMERAL_SEQUENTIAL);
         let reply = client.ask(&wish).pop().expect("a reply");
@@ -196,12 +214,13 @@ impl Storm {
     }
 
     fn finish(&mut self, number: usize) {
+        let server = self.server();
         let life = &mut self.lives[number];
         match life.ending {
             Ending::CutAndDeletedByAnother => drop(self.another.ask(&Request::delete(&life.node, -1))),
             Ending::CutAndBack => {
                 let Some(greeting) = life.client.take().map(|client| client.greeting) else { return };
-                let back = Raw::resume(self.port, life.timeout_ms, greeting.session, &greeting.password, 0);
+                let back = Raw::resume_at(server, life.timeout_ms, greeting.session, &greeting.password, 0);
                 if let Ok(mut back) = back
                     && back.greeting.timeout > 0
                 {

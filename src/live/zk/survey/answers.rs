@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use super::ends::EndsWanted;
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::server_view::four_letter::Srvr;
 use lockscope_model::server_view::{
@@ -19,6 +20,8 @@ pub(super) struct WantedAnswers<'a> {
     pub(super) figures: bool,
     /// Ask which sessions watch which paths.
     pub(super) watchers: bool,
+    /// When to ask how many sessions the server expired.
+    pub(super) ends: EndsWanted<'a>,
 }
 
 /// A list, and whether it is complete.
@@ -32,6 +35,8 @@ pub(super) struct RoundAnswers {
     pub(super) connections: Option<ListAndWhole<Connection>>,
     pub(super) sessions: Option<ListAndWhole<ListedSession>>,
     pub(super) ephemerals: Option<Ephemerals>,
+    /// How many sessions the server expired, asked after it had listed the sessions.
+    pub(super) expired: Option<TimedAnswer<Option<u64>>>,
     /// `None` when the question was not asked.
     pub(super) figures: Option<TimedAnswer<ServerFigures>>,
     pub(super) watched: Option<TimedAnswer<Option<ListAndWhole<WatchedPath>>>>,
@@ -51,6 +56,7 @@ impl RoundAnswers {
             connections: None,
             sessions: None,
             ephemerals: None,
+            expired: None,
             figures: None,
             watched: None,
             problem: None,

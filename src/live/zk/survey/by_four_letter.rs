@@ -73,15 +73,20 @@ impl ByFourLetter<'_> {
         let counted = self.answers.server.connections;
         self.list_connections(counted, false).await;
         let when = async |wanted: bool, word| if wanted { Some(self.ask(word).await) } else { None };
-        let (sessions, monitor, totals, settings, watched) = tokio::join!(
-            when(keeps_sessions, Word::Dump),
-            when(wanted.figures, Word::Mntr),
-            when(wanted.figures, Word::Wchs),
-            when(wanted.figures, Word::Conf),
-            async { if wanted.watchers { Some(self.ask_watched().await) } else { None } }
-        );
-        if let Some(Ok(answer)) = sessions.map(|asked| self.receive_or_note(asked)) {
-            self.answers.sessions = four_letter::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
+        // A count of expired sessions means something only after the list.
+        let ends = async {
+            let asked = when(keeps_sessions, Word::Dump).await;
+            let answer = asked.as_ref().and_then(|asked| asked.result.as_ref().ok());
+            let sessions = answer.and_then(|answer| four_letter::dump(&answer.text));
+            let are_due = sessions.as_ref().is_some_and(|(sessions, _)| wanted.ends.are_due(sessions));
+            (asked, sessions, when(wanted.figures || are_due, Word::Mntr).await)
+        };
+        let ((asked, sessions, monitor), totals, settings, watched) =
+            tokio::join!(ends, when(wanted.figures, Word::Wchs), when(wanted.figures, Word::Conf), async {
+                if wanted.watchers { Some(self.ask_watched().await) } else { None }
+            });
+        if let Some(Ok(answer)) = asked.map(|asked| self.receive_or_note(asked)) {
+            self.answers.sessions = sessions.map(|(found, whole)| (found, whole && !answer.cut));
             let owned = four_letter::ephemerals(&answer.text);
             self.answers.ephemerals = Some(Ephemerals::collect(owned, wanted.chroot, !answer.cut));
         }
@@ -91,8 +96,15 @@ impl ByFourLetter<'_> {
             let counted = self.count_connections().await;
             self.list_connections(counted, true).await;
         }
-        if let (Some(monitor), Some(totals), Some(settings)) = (monitor, totals, settings) {
-            self.answers.figures = Some(timed(self, |asking| asking.take_figures(monitor, totals, settings)));
+        match (monitor, totals, settings) {
+            (Some(monitor), Some(totals), Some(settings)) => {
+                self.answers.figures = Some(timed(self, |asking| asking.take_figures(monitor, totals, settings)));
+            }
+            (Some(monitor), ..) => {
+                let expired = |answer: FourLetterAnswer| four_letter::mntr(&answer.text).health.expired_sessions;
+                self.answers.expired = Some(timed(self, |asking| asking.receive(monitor).ok().and_then(expired)));
+            }
+            _ => {}
         }
         if let Some((asked, listed)) = watched {
             self.answers.watched = Some(timed(self, |asking| asking.take_watched(asked, listed)));

@@ -58,10 +58,17 @@ impl ByHttp<'_> {
         let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
         let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
         let when = async |wanted: bool, command| if wanted { Some(self.ask(command).await) } else { None };
-        let (connections, sessions, monitor, totals, settings, watched) = tokio::join!(
+        // A count of expired sessions means something only after the list.
+        let ends = async {
+            let asked = when(keeps_sessions, "dump").await;
+            let reply = asked.as_ref().and_then(|asked| asked.result.as_ref().ok());
+            let dump = reply.and_then(|reply| admin::dump(&reply.bytes).ok());
+            let are_due = dump.is_some_and(|dump| wanted.ends.are_due(&dump.sessions));
+            (asked, when(wanted.figures || are_due, "monitor").await)
+        };
+        let (connections, (sessions, monitor), totals, settings, watched) = tokio::join!(
             self.ask("connections"),
-            when(keeps_sessions, "dump"),
-            when(wanted.figures, "monitor"),
+            ends,
             when(wanted.figures, "watch_summary"),
             when(wanted.figures, "configuration"),
             when(wanted.watchers, "watches_by_path")
@@ -77,8 +84,16 @@ impl ByHttp<'_> {
             let connections = self.ask("connections").await;
             self.answers.connections = self.receive_or_note(connections, admin::connections).map(|found| (found, true));
         }
-        if let (Some(monitor), Some(totals), Some(settings)) = (monitor, totals, settings) {
-            self.answers.figures = Some(timed(self, |asking| asking.take_figures(monitor, totals, settings)));
+        match (monitor, totals, settings) {
+            (Some(monitor), Some(totals), Some(settings)) => {
+                self.answers.figures = Some(timed(self, |asking| asking.take_figures(monitor, totals, settings)));
+            }
+            (Some(monitor), ..) => {
+                let monitor = |asking: &mut Self| asking.receive(monitor, admin::monitor).ok();
+                let expired = |asking: &mut Self| monitor(asking).and_then(|monitor| monitor.health.expired_sessions);
+                self.answers.expired = Some(timed(self, expired));
+            }
+            _ => {}
         }
         if let Some(asked) = watched {
             self.answers.watched = Some(timed(self, |asking| asking.receive_or_note(asked, admin::watches_by_path)));

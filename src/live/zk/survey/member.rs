@@ -7,9 +7,10 @@ use tokio::time::Instant;
 use super::answers::{RoundAnswers, TimedAnswer, WantedAnswers};
 use super::by_four_letter::by_four_letter;
 use super::by_http::by_http;
+use super::ends::EndsPace;
 use super::members::MemberAddress;
 use super::own_session::OwnSession;
-use super::pace::{CLIENTS, FIGURES, MIN_INTERVAL, Pace, WATCHERS};
+use super::pace::{CLIENTS, ENDS, FIGURES, MIN_INTERVAL, Pace, WATCHERS};
 use super::{SurveyOptions, ViewBy};
 use crate::zk::admin::AdminTls;
 use crate::zk::call::NamedBy;
@@ -42,7 +43,8 @@ pub(super) struct Member {
     clients: Pace,
     figures: Pace,
     watchers: Pace,
-    /// The problems of the latter two when they were last asked.
+    ends: EndsPace,
+    /// The problems of the figures and of the watchers when they were last asked.
     problems: [Option<String>; 2],
     /// The time from the end of the last round to the next.
     wait: Duration,
@@ -64,7 +66,7 @@ impl Member {
         let view = MemberView { answered_at, rounds_out, ..MemberView::unasked(address.label.clone()) };
         let options = options.clone();
         let pace = |share| Pace::new(share, options.min_interval.max(MIN_INTERVAL), options.max_interval);
-        let [clients, figures, watchers] = [CLIENTS, FIGURES, WATCHERS].map(pace);
+        let [clients, figures, watchers, ends] = [CLIENTS, FIGURES, WATCHERS, ENDS].map(pace);
         Self {
             address,
             options,
@@ -76,6 +78,7 @@ impl Member {
             clients,
             figures,
             watchers,
+            ends: EndsPace::new(ends),
             problems: [None, None],
             wait: Duration::ZERO,
             answered_by: AskedBy::None,
@@ -100,10 +103,15 @@ impl Member {
     /// where their pace allows it. Takes at most eight times the time limit of a question.
     pub(super) async fn ask(&mut self, own: &OwnSession, watchers: bool) -> Load {
         let mut load = Load::default();
-        let anchor = own.touch(&mut load, self.view.mode == Some(ServerMode::Standalone)).await;
+        let anchor = own.touch(&mut load, self.keeps_session(own)).await;
         let asked_at = now();
-        let (chroot, watchers_due) = (self.chroot.clone(), watchers && self.watchers.is_due());
-        let wanted = WantedAnswers { chroot: chroot.as_ref(), figures: self.figures.is_due(), watchers: watchers_due };
+        let (chroot, former) = (self.chroot.clone(), self.view.sessions.clone());
+        let wanted = WantedAnswers {
+            chroot: chroot.as_ref(),
+            figures: self.figures.is_due(),
+            watchers: watchers && self.watchers.is_due(),
+            ends: self.ends.wanted(former.as_ref()),
+        };
         match self.by_any_way(wanted, &mut load).await {
             Ok(mut answers) => {
                 let answered_at = now();
@@ -118,6 +126,7 @@ impl Member {
                 }
                 let expiry_clock = self.expiry_clock(&answers, anchor, answered_at);
                 self.store_answers(answers, asked_at, watchers);
+                self.ends.listed(former.as_ref(), self.view.sessions.as_ref());
                 self.view.timing.clock = expiry_clock;
                 self.view.answered_at = Some(answered_at);
                 self.view.rounds_out = rounds_out(&self.view, self.view.mode == Some(ServerMode::ReadOnly));
@@ -152,6 +161,13 @@ impl Member {
         load
     }
 
+    /// Returns whether this server ends sessions and holds ours, as far as it is known.
+    fn keeps_session(&self, own: &OwnSession) -> bool {
+        let view = &self.view;
+        let is_here = || own.session().is_some_and(|own| !view.connections_of(own).is_empty());
+        view.mode == Some(ServerMode::Standalone) || view.mode == Some(ServerMode::Leader) && is_here()
+    }
+
     /// Returns the clock by which the server wrote the expiry times of sessions.
     fn expiry_clock(&mut self, answers: &RoundAnswers, anchor: Option<Anchor>, at: Timestamp) -> Option<ExpiryClock> {
         let ((connections, _), (sessions, _)) = (answers.connections.as_ref()?, answers.sessions.as_ref()?);
@@ -176,6 +192,7 @@ impl Member {
         view.connections = listing(answers.connections, at);
         view.sessions = listing(answers.sessions, at);
         view.ephemerals = answers.ephemerals;
+        view.extras.expired_sessions = None;
         if let Some(TimedAnswer { found, took, problem }) = answers.figures {
             self.figures.answered(took);
             self.problems[0] = problem;
@@ -184,6 +201,10 @@ impl Member {
             view.health = Some(found.health);
             view.timing.settings = found.settings.or(view.timing.settings);
             view.counted_at = Some(at);
+        }
+        if let Some(TimedAnswer { found, took, .. }) = answers.expired {
+            self.ends.answered(took);
+            view.extras.expired_sessions = found;
         }
         if let Some(TimedAnswer { found, took, problem }) = answers.watched {
             self.watchers.answered(took);

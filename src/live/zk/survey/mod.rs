@@ -4,9 +4,9 @@
 //! Each member has a task of its own (`member`), so that a hanging member never delays the answers
 //! of others. `by_four_letter` and `by_http` are the two ways of asking, `own_session` keeps a
 //! session for what only a client can learn, `members` finds the members, and `pace` decides when
-//! to ask again.
+//! to ask again. `ends` asks how many sessions expired when one is gone.
 //!
-//! Costs to the ensemble: one session; for each member a round of two to eight short connections
+//! Costs to the ensemble: one session; for each member a round of two to nine short connections
 //! and one request on the session, at most once a second. Rounds are rare enough that all questions
 //! together take less than 2 % of a server's time (`pace`). [`ServerView::asked`] counts the cost.
 //!
@@ -16,6 +16,7 @@
 mod answers;
 mod by_four_letter;
 mod by_http;
+mod ends;
 mod member;
 mod members;
 mod own_session;

@@ -28,6 +28,10 @@ const RETRY_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::fr
 /// report requests with their pings.
 const FRESH_AT_LEADER_FOR: Duration = Duration::from_secs(3);
 
+/// How long a server that ends sessions may be unknown, or silent to us, before our session is with
+/// any server.
+const KEEPER_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How long a follower takes to report active sessions to the leader, with a tick of two seconds.
 const FOLLOWER_REPORT_DELAY: Duration = Duration::from_millis(1_200);
 
@@ -56,21 +60,44 @@ impl OwnSession {
     }
 
     /// Keeps a session and reports its findings until nobody listens. Dropping the future stops it.
-    pub(super) async fn keep(options: ConnectOptions, target: ConnectString, found: watch::Sender<Self>) {
+    ///
+    /// The session is with the server that ends sessions, as soon as `keeper` names it: only there do
+    /// the times of expiries follow from our own requests to within milliseconds. It is with any
+    /// server while that one is unknown or takes no clients.
+    pub(super) async fn keep(
+        options: ConnectOptions,
+        target: ConnectString,
+        mut keeper: watch::Receiver<Option<String>>,
+        found: watch::Sender<Self>,
+    ) {
         let options = above_chroot(&options, &target);
         let (mut own, mut backoff) = (Self::default(), Backoff::new(RETRY_PAUSES.0, RETRY_PAUSES.1));
+        let mut refusing = None;
         while !found.is_closed() {
             own.connecting_since = Some(now());
-            match connect(&options).await {
+            let place = keeper.borrow_and_update().clone().filter(|keeper| refusing.as_ref() != Some(keeper));
+            match connect_to(&options, place.as_deref()).await {
                 Ok(client) => {
                     own.adopt(client.clone()).await;
                     found.send_replace(own.clone());
                     backoff.reset();
-                    own.stay(&client, &found).await;
+                    let moves = tokio::select! {
+                        () = own.stay(&client, &found) => false,
+                        () = should_move(place.as_ref(), refusing.as_ref(), &mut keeper) => true,
+                    };
                     own.client = None;
                     found.send_replace(own.clone());
+                    if moves {
+                        continue;
+                    }
                 }
-                Err(error) => tracing::info!(error = error.to_string(), "no session for the survey"),
+                Err(error) => {
+                    tracing::info!(error, place, "no session for the survey");
+                    if place.is_some() {
+                        refusing = place;
+                        continue;
+                    }
+                }
             }
             sleep(backoff.next_pause()).await;
         }
@@ -124,8 +151,9 @@ impl OwnSession {
     /// time. Returns `None` without a session or an answer.
     ///
     /// After three seconds without a request it waits 1.2 s until the leader knows of this request.
-    /// A standalone server (`alone`) knows at once: the wait would only make the time less certain.
-    pub(super) async fn touch(&self, load: &mut Load, alone: bool) -> Option<Anchor> {
+    /// A server that ends sessions and holds ours (`knows_at_once`) knows at once: the wait would only
+    /// make the time less certain.
+    pub(super) async fn touch(&self, load: &mut Load, knows_at_once: bool) -> Option<Anchor> {
         let client = self.client.as_ref()?;
         let (asked, began) = (now(), Instant::now());
         let answer = timeout(REQUEST_TIMEOUT, client.check_stat("/")).await;
@@ -133,7 +161,7 @@ impl OwnSession {
         answer.ok()?.ok()?;
         let heard = now();
         let before = self.touched.lock().await.replace(Instant::now());
-        if !alone && before.is_none_or(|before| before.elapsed() > FRESH_AT_LEADER_FOR) {
+        if !knows_at_once && before.is_none_or(|before| before.elapsed() > FRESH_AT_LEADER_FOR) {
             sleep(FOLLOWER_REPORT_DELAY).await;
         }
         let session = SessionId(client.session_id().0);
@@ -144,6 +172,34 @@ impl OwnSession {
             asked,
             heard,
         })
+    }
+}
+
+/// Opens a session with one server, or with any.
+async fn connect_to(options: &ConnectOptions, place: Option<&str>) -> Result<Client, String> {
+    let Some(place) = place else { return connect(options).await.map_err(|error| error.to_string()) };
+    let options = ConnectOptions { connect: place.to_owned(), ..options.clone() };
+    match timeout(KEEPER_PATIENCE, connect(&options)).await {
+        Ok(connected) => connected.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("{place} took no session in time")),
+    }
+}
+
+/// Waits until the session at `place` should be elsewhere: another server ends the sessions, or
+/// the one that did has been unknown for [`KEEPER_PATIENCE`].
+async fn should_move(place: Option<&String>, refusing: Option<&String>, keeper: &mut watch::Receiver<Option<String>>) {
+    loop {
+        let known = keeper.borrow_and_update().clone();
+        let patience = match &known {
+            Some(_) if known.as_ref() != place && known.as_ref() != refusing => return,
+            None if place.is_some() => KEEPER_PATIENCE,
+            _ => Duration::MAX,
+        };
+        match timeout(patience, keeper.changed()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return std::future::pending().await,
+            Err(_) => return,
+        }
     }
 }
 

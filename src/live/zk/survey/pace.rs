@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use lockscope_base::time::Backoff;
 
-/// The share of a server's time for one kind of question. All kinds together take 1 %, half of the
+/// The share of a server's time for one kind of question. All kinds together take 1.4 % of the
 /// promised 2 %. The rest covers costs that a client cannot see, such as several threads working on
 /// one question, or garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,9 @@ pub(super) const CLIENTS: TimeBudget = TimeBudget { one_in: 150, max_interval: D
 /// The numbers of watches and sent events: about 0.17 %. A server computes hundreds of figures for
 /// the answer.
 pub(super) const FIGURES: TimeBudget = TimeBudget { one_in: 600, max_interval: Duration::from_secs(60) };
+
+/// The number of expired sessions, in the rounds in which a session may have expired: about 0.33 %.
+pub(super) const ENDS: TimeBudget = TimeBudget { one_in: 300, max_interval: Duration::from_secs(60) };
 
 /// The watchers of each path: about 0.17 %.
 pub(super) const WATCHERS: TimeBudget = TimeBudget { one_in: 600, max_interval: Duration::from_secs(300) };
@@ -139,9 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn all_questions_together_take_one_percent_of_a_servers_time() {
-        let taken: f64 = [CLIENTS, FIGURES, WATCHERS].iter().map(|share| 1.0 / f64::from(share.one_in)).sum();
-        assert!(taken <= 0.0101, "{taken}");
+    fn all_questions_together_take_little_of_a_servers_time() {
+        let taken: f64 = [CLIENTS, FIGURES, ENDS, WATCHERS].iter().map(|share| 1.0 / f64::from(share.one_in)).sum();
+        assert!(taken <= 0.0134, "{taken}");
     }
 
     #[test]

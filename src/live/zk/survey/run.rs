@@ -32,6 +32,8 @@ struct Survey {
     options: SurveyOptions,
     target: ConnectString,
     own: watch::Receiver<OwnSession>,
+    /// The server that our session should be with.
+    keeper: watch::Sender<Option<String>>,
     watchers_wanted: watch::Receiver<bool>,
     reports: mpsc::Sender<RoundReport>,
     tasks: JoinSet<()>,
@@ -57,13 +59,15 @@ pub(super) async fn run(
         return;
     }
     let (found, own) = watch::channel(OwnSession::default());
+    let (keeper, keepers) = watch::channel(None);
     let (reports, mut reported) = mpsc::channel(MAX_QUEUED_REPORTS);
     let mut tasks = JoinSet::new();
-    tasks.spawn(OwnSession::keep(options.connection.clone(), target.clone(), found));
+    tasks.spawn(OwnSession::keep(options.connection.clone(), target.clone(), keepers, found));
     let mut survey = Survey {
         options,
         target,
         own,
+        keeper,
         watchers_wanted,
         reports,
         tasks,
@@ -120,6 +124,24 @@ impl Survey {
         if let Some((_, view, _)) = member {
             *view = report.view;
         }
+        let keeper = self.keeper();
+        self.keeper.send_if_modified(|known| {
+            let is_new = *known != keeper;
+            *known = keeper;
+            is_new
+        });
+    }
+
+    /// Returns the server that ends sessions, as a connect string. `None` unless there is exactly one
+    /// and it is one of several in the connect string: our session, with all its identities, is for
+    /// no other server.
+    fn keeper(&self) -> Option<String> {
+        let keeps = |view: &MemberView| view.mode.is_some_and(ServerMode::keeps_sessions);
+        let mut keepers = self.members.iter().filter(|(_, view, _)| keeps(view));
+        let (Some((keeper, ..)), None) = (keepers.next(), keepers.next()) else { return None };
+        let servers = &self.target.servers;
+        let server = servers.iter().find(|server| server.address() == keeper.label).filter(|_| servers.len() > 1)?;
+        Some(ConnectString { servers: vec![server.clone()], chroot: None }.to_string())
     }
 
     fn view(&self) -> ServerView {

@@ -33,7 +33,7 @@ pub enum DepartureEnd {
 impl DepartureEnd {
     pub(super) fn of(happening: &Happening) -> Self {
         match (happening.event, happening.end()) {
-            (LockEvent::Expired, _) => Self::Expired,
+            (LockEvent::Expired | LockEvent::Settled, _) => Self::Expired,
             (_, Some(DELETED)) => Self::Deleted,
             (_, Some(CLOSED)) => Self::Closed,
             (_, Some(GONE)) => Self::Gone,
@@ -81,6 +81,10 @@ impl Departure {
         name.is_some() && name == came.name_of_one_client()
     }
 
+    fn is_of(&self, node: &str, session: SessionId) -> bool {
+        *self.node == *node && self.session == Some(session)
+    }
+
     /// Returns how long the client led; `None` if the beginning was not seen.
     pub fn led_for(&self) -> Option<Duration> {
         self.led_since.map(|since| self.at.since(since))
@@ -125,6 +129,17 @@ impl Departures {
         if let Some(at) = by_name.or_else(by_host) {
             self.0.remove(at);
         }
+    }
+
+    /// Sets that the session of a node that went had expired.
+    pub fn expired(&mut self, node: &str, session: SessionId) {
+        for departure in self.0.iter_mut().filter(|departure| departure.is_of(node, session)) {
+            departure.end = DepartureEnd::Expired;
+        }
+    }
+
+    pub fn remove(&mut self, node: &str, session: SessionId) {
+        self.0.retain(|departure| !departure.is_of(node, session));
     }
 
     /// Removes the departures of a client whose sessions ended, or may have.

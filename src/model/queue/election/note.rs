@@ -19,7 +19,8 @@ impl LockTable {
             }
             let Some(kind) = self.locks.get(&id).and_then(|lock| self.suspected_election(lock)) else { continue };
             let last_request = self.last_request(happening);
-            let is_queued = happening.event == LockEvent::Expired && self.queues_again(id, happening);
+            let expired = matches!(happening.event, LockEvent::Expired | LockEvent::Settled);
+            let is_queued = expired && self.queues_again(id, happening);
             let record = self.elections.record_mut(id, happening.at);
             record.names_participants |= kind == ElectionKind::Likely;
             match happening.event {
@@ -28,6 +29,7 @@ impl LockTable {
                 LockEvent::Released | LockEvent::Left | LockEvent::Expired => {
                     record.went(departure(happening, last_request), happening.ends_hold, is_queued);
                 }
+                LockEvent::Settled => record.settled(happening, is_queued),
                 _ => {}
             }
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::changes::ChangeCounts;
 use super::departure::Departures;
 use super::{Departure, DepartureEnd};
-use crate::queue::ClientIdentity;
+use crate::queue::{ClientIdentity, Happening};
 use lockscope_base::znode::Timestamp;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -99,6 +99,17 @@ impl ElectionRecord {
             DepartureEnd::Released | DepartureEnd::Closed => self.absent.forget_earlier_sessions(&departure.client),
             DepartureEnd::Expired if is_queued => {}
             _ => self.absent.push(departure),
+        }
+    }
+
+    /// Records that the session of a node that went had expired. `is_queued` tells whether its client
+    /// is in the queue by another node.
+    pub(super) fn settled(&mut self, happening: &Happening, is_queued: bool) {
+        let (Some(node), Some(session)) = (&happening.node, happening.session) else { return };
+        self.leaders.expired(node, session);
+        self.absent.expired(node, session);
+        if is_queued {
+            self.absent.remove(node, session);
         }
     }
 

@@ -12,7 +12,7 @@ use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, Zno
 use lockscope_model::queue::{Change, ContenderState, Happening, LockEvent, LockQueue, LockTable};
 use lockscope_model::server_view::{
     Expiry, ExpiryClock, ListedSession, Listing, MemberExtras, MemberView, ServerMode, ServerSettings, ServerView,
-    SessionTiming,
+    SessionTiming, four_letter,
 };
 
 /// What a table says of one contender.
@@ -197,5 +197,26 @@ pub fn surveyed(sessions: Vec<ListedSession>, at: Timestamp) -> Change {
         ..MemberView::unasked("zk1:2181".to_owned())
     };
     let view = ServerView { at, members: vec![member], members_known: true, voters: Some(1), ..ServerView::default() };
+    Change::Surveyed { view: Arc::new(view) }
+}
+
+/// Returns the answer of a server at `at` that holds our own session: the listed sessions, each with
+/// its expiry, and how many sessions it has expired.
+pub fn counted(sessions: &[(i64, i64)], expired: u64, at: i64) -> Change {
+    let listed = |(id, expires): &(i64, i64)| ListedSession {
+        id: SessionId(*id),
+        expiry: Expiry::Monotonic { millis: *expires },
+        expires_at: Some(Timestamp(*expires)),
+    };
+    let Change::Surveyed { view } = surveyed(sessions.iter().map(listed).collect(), Timestamp(at)) else {
+        panic!("it is a view")
+    };
+    let mut view = ServerView::clone(&view);
+    view.own_session = Some(SessionId(99));
+    let member = &mut view.members[0];
+    member.answered_at = Some(Timestamp(at + 20));
+    let own = " /10.0.0.9:7[1](queued=0,recved=1,sent=1,sid=0x63,est=1600000000000,to=30000,lresp=9)\n\n";
+    member.connections = Some(Listing::new(four_letter::cons(own).with_session, true, Timestamp(at)));
+    member.extras.expired_sessions = Some(expired);
     Change::Surveyed { view: Arc::new(view) }
 }

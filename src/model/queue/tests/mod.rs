@@ -15,6 +15,7 @@ mod returned;
 mod sampled;
 mod semaphore;
 mod session_end;
+mod settled;
 mod shared;
 mod steps;
 mod unread;

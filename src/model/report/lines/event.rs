@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::shorten::{short_lock, short_name, short_sentence};
 use crate::diagnose::Finding;
 use crate::ensemble::EnsembleEvent;
-use crate::queue::{ChildRates, Happening, LockName, SampledCounts, WatchEvents};
+use crate::queue::{ChildRates, Happening, LockEvent, LockName, SampledCounts, WatchEvents};
 use crate::report::{EnsembleEventLine, FindingLine, SampleLine};
 use crate::text::human::{duration, exact_time, plural, rate};
 use lockscope_base::znode::{Timestamp, escaped};
@@ -80,6 +80,9 @@ pub fn happening(happening: &Happening, reason: Option<&str>, utc: bool) -> Stri
     if let Some(held) = happening.held_ms {
         add(format_args!("  held {}", duration(Duration::from_millis(held))));
     }
+    if happening.event == LockEvent::Settled {
+        add(format_args!("  its session had expired"));
+    }
     if happening.may_have_expired {
         add(format_args!("  or its session expired"));
     }
@@ -101,7 +104,7 @@ pub fn happening(happening: &Happening, reason: Option<&str>, utc: bool) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{ClientIdentity, ContenderId, LockEvent, LockId};
+    use crate::queue::{ClientIdentity, ContenderId, LockId};
     use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
     fn acquired() -> Happening {

@@ -37,7 +37,7 @@ impl ChangedSessions {
         if record.client.name.is_none() && !no_data {
             record.client.name.clone_from(&happening.client.name);
         }
-        if happening.event == LockEvent::Expired {
+        if matches!(happening.event, LockEvent::Expired | LockEvent::Settled) {
             record.expired_at.get_or_insert(at);
         }
     }

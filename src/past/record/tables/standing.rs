@@ -97,6 +97,9 @@ impl StandingContenders {
             return;
         }
         let Some(id) = &happening.contender else { return };
+        if happening.event == LockEvent::Settled {
+            return self.unsettled.expired(id);
+        }
         let is_new = self.record(name.id, id).is_none();
         if is_new {
             self.begins(happening, name, id, table, moment);

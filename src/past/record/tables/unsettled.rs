@@ -1,5 +1,5 @@
-//! Ends that are settled later: the servers report that the session lives, or that its client
-//! deleted the node itself.
+//! Ends that are settled later: the servers report that the session lives, that it expired, or that
+//! its client deleted the node itself.
 //!
 //! # What proves a release
 //!
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::contender::{ContenderEnd, ContenderRecord};
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
-use lockscope_model::queue::{Happening, LockEvent};
+use lockscope_model::queue::{ContenderId, Happening, LockEvent};
 use lockscope_model::server_view::{ServerMode, ServerView};
 
 /// The most unsettled ends; beyond it the oldest stay unsettled.
@@ -26,6 +26,10 @@ const MAX_UNSETTLED: usize = 10_000;
 /// the server's clock.
 const TOLERANCE: Duration = Duration::from_secs(1);
 
+/// How long an end may still be settled after the servers no longer list its session: the table then
+/// learns by their count whether it expired.
+const SETTLES_WITHIN: Duration = Duration::from_secs(15);
+
 /// The name of a deletion in a server's list.
 const DELETE: &str = "DELE";
 
@@ -34,8 +38,11 @@ const DELETE: &str = "DELE";
 struct UnsettledEnd {
     /// The id of the contender's row.
     id: i64,
+    contender: ContenderId,
     session: SessionId,
     at: Timestamp,
+    /// Whether the servers no longer list the session.
+    is_unlisted: bool,
 }
 
 /// A node whose deleting transaction is known.
@@ -79,10 +86,18 @@ impl UnsettledEnds {
         if !happening.may_have_expired {
             return ContenderEnd::Gone;
         }
-        if let Some(session) = record.session {
-            push(&mut self.ends, UnsettledEnd { id, session, at });
+        if let (Some(session), Some(contender)) = (record.session, happening.contender.clone()) {
+            push(&mut self.ends, UnsettledEnd { id, contender, session, at, is_unlisted: false });
         }
         ContenderEnd::Unknown
+    }
+
+    /// Settles the end of a contender whose session expired.
+    pub fn expired(&mut self, contender: &ContenderId) {
+        let Some(place) = self.ends.iter().position(|unsettled| unsettled.contender == *contender) else { return };
+        if let Some(unsettled) = self.ends.remove(place).filter(|_| self.settled.len() < MAX_UNSETTLED) {
+            self.settled.push(SettledEnd { id: unsettled.id, end: ContenderEnd::Expired });
+        }
     }
 
     /// Settles ends. Must be called whenever the servers may have answered.
@@ -100,14 +115,14 @@ impl UnsettledEnds {
     fn settle_living(&mut self, view: &ServerView) {
         let all_as_of = view.sessions_as_of();
         let settled = &mut self.settled;
-        self.ends.retain(|unsettled| {
+        self.ends.retain_mut(|unsettled| {
             let after = unsettled.at.plus(TOLERANCE);
-            let lives = lists_after(view, unsettled.session, after);
+            let lives = !unsettled.is_unlisted && lists_after(view, unsettled.session, after);
             if lives && settled.len() < MAX_UNSETTLED {
                 settled.push(SettledEnd { id: unsettled.id, end: ContenderEnd::Gone });
             }
-            let is_gone = all_as_of.is_some_and(|at| at >= after);
-            !lives && !is_gone
+            unsettled.is_unlisted |= all_as_of.is_some_and(|at| at >= after);
+            !lives && all_as_of.is_none_or(|at| at < unsettled.at.plus(SETTLES_WITHIN))
         });
     }
 

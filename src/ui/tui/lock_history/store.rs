@@ -103,6 +103,7 @@ impl LockHistories {
         match happening.event {
             LockEvent::LockGone => self.lock_gone(lock.id, &lock.path),
             LockEvent::LockFound => self.lock_found(lock.id, &lock.path),
+            LockEvent::Settled => self.expired(lock.id, happening),
             event => {
                 if let Some((end, node)) = StayEnd::of(event).zip(happening.node.as_ref()) {
                     let known = happening.contender.as_ref().and_then(|contender| before.get(contender));
@@ -120,6 +121,18 @@ impl LockHistories {
                     self.push(lock.id, HistoryEntry::Stay(stay));
                 }
             }
+        }
+    }
+
+    /// Marks the stay of a contender as ended by the expiry of its session.
+    fn expired(&mut self, lock: LockId, happening: &Happening) {
+        let entries = self.locks.get_mut(&lock).map(|history| history.entries.iter_mut().rev());
+        let stay = entries.into_iter().flatten().find_map(|(_, entry)| match entry {
+            HistoryEntry::Stay(stay) if stay.contender == happening.contender => Some(stay),
+            _ => None,
+        });
+        if let Some(stay) = stay.filter(|stay| stay.may_have_expired) {
+            (stay.end, stay.may_have_expired) = (StayEnd::Expired, false);
         }
     }
 

@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 
 use super::{HistoryEntry, LockHistories, MAX_ENTRIES, MAX_ENTRIES_OF_LOCK, Stay, StayEnd};
 use crate::testing::path;
-use lockscope_base::znode::{SessionId, Timestamp};
+use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 use lockscope_model::diagnose::{Code, Finding, Severity};
-use lockscope_model::queue::{ClientIdentity, Happening, LockEvent, LockId, LockName, WatchEvents};
+use lockscope_model::queue::{ClientIdentity, ContenderId, Happening, LockEvent, LockId, LockName, WatchEvents};
 
 fn lock(id: u64) -> LockName {
     LockName { id: LockId(id), path: path(&format!("/locks/{id}")), name: None }
@@ -98,6 +98,26 @@ fn a_deletion_from_here_ends_the_stay_whichever_is_known_first() {
     record(&mut histories, LockEvent::Released, 1, 9);
     let ends: Vec<_> = stays(&histories, 1).iter().map(|stay| stay.end).collect();
     assert_eq!(ends, [StayEnd::Deleted, StayEnd::Deleted, StayEnd::HolderGone]);
+}
+
+#[test]
+fn an_end_that_is_settled_is_an_expiry() {
+    let mut histories = LockHistories::default();
+    for node in [7, 8] {
+        let contender = Some(ContenderId { node: format!("lock-{node:010}").into(), czxid: Zxid(node) });
+        let released = Happening {
+            contender: contender.clone(),
+            may_have_expired: true,
+            ..happening(LockEvent::Released, 1, node)
+        };
+        histories.record(&released, &FxHashMap::default(), false);
+        if node == 7 {
+            let settled = Happening { contender, ..happening(LockEvent::Settled, 1, node) };
+            histories.record(&settled, &FxHashMap::default(), false);
+        }
+    }
+    let ends: Vec<_> = stays(&histories, 1).iter().map(|stay| (stay.end, stay.may_have_expired)).collect();
+    assert_eq!(ends, [(StayEnd::Expired, false), (StayEnd::HolderGone, true)]);
 }
 
 #[test]

@@ -23,8 +23,11 @@ pub fn write_happening(page: &mut Writer, happening: &Happening, utc: bool) {
     let lock = happening.lock.as_ref().map(|lock| format!(" {lock}")).unwrap_or_default();
     let at = date_and_time(happening.at, utc);
     page.fact("what", &format!("{}{lock} at {at}", happening.event.title()), Tone::Strong);
-    if happening.end().is_some() && happening.event != LockEvent::Expired {
+    if matches!(happening.event, LockEvent::Released | LockEvent::Left) {
         page.fact("by", who_deletes(happening.event == LockEvent::Released), Tone::Text);
+    }
+    if happening.event == LockEvent::Settled {
+        page.fact("why", "its session had expired: the server that ends sessions counted it", Tone::Text);
     }
     if happening.may_have_expired {
         page.fact("or", MAY_HAVE_EXPIRED, Tone::Text);

@@ -194,7 +194,7 @@ fn event(view: View<'_>, event: LockEvent, may_have_expired: bool) -> Cell {
         LockEvent::Released | LockEvent::Left if may_have_expired => (signs.unknown, theme.unsure),
         LockEvent::Released => ("-", theme.text),
         LockEvent::Left => ("-", theme.dim),
-        LockEvent::Expired => (signs.warning, theme.bad),
+        LockEvent::Expired | LockEvent::Settled => (signs.warning, theme.bad),
         LockEvent::LockFound | LockEvent::LockGone => (" ", theme.dim),
         LockEvent::Disconnected | LockEvent::Overloaded => (signs.bad, theme.bad),
         LockEvent::Reconnected | LockEvent::Resynced => (" ", theme.unsure),

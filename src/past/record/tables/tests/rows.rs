@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::fixture::{RecordedFixture, Row};
-use crate::fixture::{TableFixture, session_runs_out};
+use crate::fixture::{TableFixture, counted, session_runs_out};
 use crate::record::history::{History, HistoryQuery};
 use crate::record::tables::{ContenderEnd, RecordedDeletion, TableRecorder, forget_before};
 use crate::testing::path;
@@ -85,6 +85,25 @@ fn an_end_that_may_be_an_expiry_is_unknown_until_the_servers_list_the_session_ag
         fixture.flush();
         assert_eq!(fixture.rows()[0].ending, ending);
     }
+}
+
+#[test]
+fn an_end_that_the_server_counted_as_an_expiry_is_expired() {
+    let mut fixture = RecordedFixture::new();
+    let (holder, t1) = fixture.create("/a/lock-", 1);
+    let over = fixture.ensemble.now.0 + 20_000;
+    for at in [over - 2_000, over - 1_000] {
+        fixture.ensemble.now = Timestamp(at);
+        fixture.apply(counted(&[(1, over)], 3, at));
+    }
+    fixture.ensemble.now = Timestamp(over + 600);
+    let t2 = fixture.delete(&holder);
+    fixture.flush();
+    assert_eq!(fixture.rows(), [row(&holder, [t1.0, t1.0, t2.0], "unknown")]);
+    fixture.pass(2_000);
+    fixture.apply(counted(&[], 4, over + 2_600));
+    fixture.flush();
+    assert_eq!(fixture.rows(), [row(&holder, [t1.0, t1.0, t2.0], "expired")]);
 }
 
 /// Returns a survey in which the only server lists a session some time later, with its last request
