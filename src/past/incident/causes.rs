@@ -14,7 +14,7 @@ use crate::record::history::{PastEnsembleEvent, PastFinding, PastGap};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{SessionId, TimeBounds, TimeRange, Timestamp};
 use lockscope_model::diagnose::{Code, Thresholds};
-use lockscope_model::ensemble::EnsembleEventKind;
+use lockscope_model::ensemble::{BEFORE_THE_FIRST_LOOK, EnsembleEventKind};
 
 /// What is shorter is charged to its holder without a search: nobody reads of it.
 pub(super) const MIN_TOLD: Duration = Duration::from_secs(1);
@@ -30,9 +30,6 @@ pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(40);
 /// A moment explains nothing if it is known only between bounds that are further apart: for most of
 /// that time, clients may have been served.
 const LONGEST_CHANGE: Duration = Duration::from_secs(10);
-
-/// Stands for the time before which an event may have begun that was found at the first look.
-pub(super) const BEFORE_THE_FIRST_LOOK: Timestamp = Timestamp(0);
 
 /// A cause, with the standstills or parts of them that are charged to it.
 #[derive(Debug)]

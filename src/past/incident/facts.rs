@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::causes::time_of;
 use super::lock_rows::Incident;
 use super::paragraphs::told;
 use super::words;
-use lockscope_model::report::rfc3339;
+use lockscope_model::report::{EnsembleEventFacts, rfc3339};
 
 /// The most locks of a cause with a name.
 const MAX_LOCKS: usize = 20;
@@ -34,13 +33,9 @@ pub(super) fn causes(incident: &Incident<'_>) -> Value {
 /// Returns what happened to the ensemble as a whole.
 pub(super) fn ensemble_events(incident: &Incident<'_>) -> Value {
     let event = incident.window.ensemble.iter().map(|event| {
-        let time = time_of(event, incident.window.known_until);
-        json!({
-            "what": event.what.id(),
-            "member": event.member.as_deref().map(words::name),
-            "from": rfc3339(time.from),
-            "to": event.ended.map(|_| rfc3339(time.to)),
-        })
+        let (member, detail) = (event.member.as_deref().map(words::name), event.detail.as_deref().map(words::sentence));
+        let facts = EnsembleEventFacts::new(event.what, (event.began, event.ended)).with_epoch(event.epoch);
+        json!(facts.with_texts(member.as_deref(), detail.as_deref()))
     });
     event.collect()
 }

@@ -131,6 +131,10 @@ async fn the_recorded_night() {
     blip(&connect, &patient, &store).await;
     let killed = ensemble.kill_leader();
     ensemble.start_again(killed);
+    // The recorder has connected again.
+    zk::make(&worker, ["/ready".to_owned()]).await;
+    enqueue(&worker, &curator("/ready", 1)).await;
+    until_recorded(&store, "/ready", None).await;
     lost_majority(&ensemble, &worker, &patient, &store).await;
     orphan(&worker, &store).await;
     leaderless(&worker, &store).await;

@@ -41,12 +41,8 @@ async fn until_recorded(store: &str, what: &str, count: usize) -> Value {
             return Err(Value::from(ended.stderr));
         }
         let history = ended.json();
-        let is_over = |event: &&Value| !event["to"].is_null();
-        if of(&history, what).iter().filter(|event| is_over(event)).count() >= count {
-            Ok(history)
-        } else {
-            Err(history)
-        }
+        let is_over = |event: &&&Value| !event["to"].is_null();
+        if of(&history, what).iter().filter(is_over).count() >= count { Ok(history) } else { Err(history) }
     })
     .await
 }

@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 
-use crate::incident::causes::{BEFORE_THE_FIRST_LOOK, causes};
+use crate::incident::causes::causes;
 use crate::incident::paragraphs;
 use crate::incident::testing::{at, at_lock, contended, ensemble_event, finding, holder, reader, waiter, window};
 use crate::incident::{Incident, html};
 use crate::record::history::{PastAttempts, PastContender, PastEnsembleEvent, PastFinding, PastGap, PastWindow};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{SessionId, TimeBounds, TimeRange, Timestamp};
-use lockscope_model::ensemble::EnsembleEventKind;
+use lockscope_model::ensemble::{BEFORE_THE_FIRST_LOOK, EnsembleEventKind};
 
 fn told(window: &PastWindow) -> Vec<String> {
     let told = paragraphs::told(&Incident::new(window), true);
