@@ -5,6 +5,7 @@ use super::words;
 use crate::record::history::PastContender;
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::Timestamp;
+use lockscope_model::ensemble::EnsembleEventKind;
 use lockscope_model::text::human::{latency, plural};
 
 /// The most events on a page.
@@ -47,7 +48,8 @@ pub(super) fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
         events.push(event(gap.from, "gap-begins", words::sentence(&gap.reason)));
         events.extend(gap.to.map(|to| event(to, "gap-ends", String::new())));
     }
-    for happened in &window.ensemble {
+    // The gaps have what was not seen.
+    for happened in window.ensemble.iter().filter(|event| event.what != EnsembleEventKind::NotSeen) {
         let event = |at, why: &str| Event {
             at,
             what: happened.what.id(),
