@@ -58,7 +58,8 @@ impl LockTable {
             }
             Change::Sampled { path, stat } => self.sampled_parent(path, &stat, now),
             Change::Surveyed { view } => {
-                self.surveyed(view, now, &mut out);
+                let former = self.surveyed(view);
+                self.settle_ends(&former, now, &mut out);
                 self.drop_old_without_parent(now, &mut out);
             }
             Change::Unreadable { path, why } => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{ClientIdentity, Contender, Happening, LastConnection, LockId, LockQueue, LockTable};
 use crate::server_view::ServerView;
 use lockscope_base::recipe::LockKind;
-use lockscope_base::znode::{SessionId, Timestamp};
+use lockscope_base::znode::SessionId;
 
 /// Maximum number of holders that are searched for one session. A read lock may have very many.
 const MAX_HOLDERS: usize = 64;
@@ -89,20 +89,20 @@ impl LockTable {
         queue.row(found.1).map(|row| row.contender).filter(|contender| &*contender.node == node)
     }
 
-    /// Takes over the servers' new answers, and settles ends by them.
-    pub(super) fn surveyed(&mut self, view: Arc<ServerView>, now: Timestamp, out: &mut Vec<Happening>) {
+    /// Takes over the servers' new answers. Returns the former ones.
+    pub(super) fn surveyed(&mut self, view: Arc<ServerView>) -> Arc<ServerView> {
         self.sessions.surveyed(&self.view, &view);
         self.line.surveyed(&view);
         let listed = |view: &ServerView| view.members.iter().map(|member| Some(member.watched.as_ref()?.at)).collect();
-        let (listed_before, listed_now): (Vec<_>, Vec<_>) = (listed(&self.view), listed(&view));
+        let (before, now): (Vec<_>, Vec<_>) = (listed(&self.view), listed(&view));
         if let Some((least, most)) = view.clock_ahead() {
             self.clock.measured(least, most);
         }
         let former = std::mem::replace(&mut self.view, view);
-        self.settle_ends(&former, now, out);
-        if listed_before != listed_now {
+        if before != now {
             self.remember_who_waits();
         }
+        former
     }
 
     /// Remembers who waits for single-node locks: these waiters are only visible while they watch

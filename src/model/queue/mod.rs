@@ -31,8 +31,8 @@
 //! - `handover` and `semaphore` follow a contender from its queue node to its lease.
 //! - `hold`, `bounds` and `clock` bound how long a lock has been held.
 //! - `election` remembers who led, and who has gone.
-//! - `sessions`, `identify`, `session_expired` and `pending_ends` know the clients and how their
-//!   sessions ended.
+//! - `sessions`, `identify`, `session_expired`, `pending_ends` and `settled_ends` know the clients
+//!   and how their sessions ended.
 //! - `unread`, `deleted`, `returned` and `samples` handle what is not fully known.
 
 mod apply;
@@ -76,6 +76,7 @@ mod samples;
 mod semaphore;
 mod session_expired;
 mod sessions;
+mod settled_ends;
 mod slots;
 mod sync;
 mod table;

@@ -1,5 +1,5 @@
 //! Decides whether a deleted node's session had expired, from what the servers said before. What
-//! they say later settles some of the other ends ([`pending_ends`](super::pending_ends)).
+//! they say later settles some of the other ends ([`settled_ends`](super::settled_ends)).
 //!
 //! The table claims nothing that the servers can contradict. A session lives at least until its
 //! timeout has passed since it was last heard. It certainly expired if its time had just run out
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::SessionAtEnd;
 use super::{Contender, LockTable};
-use crate::server_view::{Connection, Liveness, SessionTiming};
+use crate::server_view::{Connection, ExpiredSession, Liveness, SessionTiming};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 /// Maximum delay between the end of a session's timeout and our seeing the deletion. A node that is
@@ -33,11 +33,11 @@ const WAIT_PART: u32 = 8;
 
 /// The expiry time of a disconnected session must be known to within its timeout divided by this.
 /// Otherwise another client may have deleted the node before the session expired.
-pub(super) const EXPIRY_PART: u32 = 2;
+const EXPIRY_PART: u32 = 2;
 
 /// Maximum uncertainty of an expiry time. Servers print times with a resolution of a second; with
 /// our own errors, no usable time is less certain than this.
-pub(super) const MAX_EXPIRY_ERROR: Duration = Duration::from_secs(2);
+const MAX_EXPIRY_ERROR: Duration = Duration::from_secs(2);
 
 /// The same divisor as [`EXPIRY_PART`] for a connected session, which may be heard at any moment.
 const CONNECTED_EXPIRY_PART: u32 = 10;
@@ -105,6 +105,21 @@ impl LockTable {
         (is_silent && is_known && has_come).then_some(())
     }
 
+    /// Returns whether the session of a node that goes now expired, by the servers' count.
+    fn was_counted_as_expired(&self, session: SessionId, now: Timestamp) -> bool {
+        let expired = self.pending_ends.expired(session);
+        expired.is_some_and(|expired| self.is_end_of_node(expired, now))
+    }
+
+    /// Returns whether the expiry of a session deleted its node, which went at a time.
+    ///
+    /// Before the expiry, another client may have deleted the node of a client that was gone.
+    pub(super) fn is_end_of_node(&self, expired: ExpiredSession, went_at: Timestamp) -> bool {
+        let Some(timeout) = self.timeout_of(expired.session) else { return false };
+        let error = expired.at.latest.since(expired.at.earliest);
+        error <= MAX_EXPIRY_ERROR.min(timeout / EXPIRY_PART) && went_at >= expired.at.earliest
+    }
+
     /// Returns whether the session has no connection on any member.
     ///
     /// The members of an ensemble answer at different times. A client that moves between them, or
@@ -116,7 +131,7 @@ impl LockTable {
     }
 
     /// Returns the session's timeout, or the shortest that the servers grant.
-    pub(super) fn timeout_of(&self, session: SessionId) -> Option<Duration> {
+    fn timeout_of(&self, session: SessionId) -> Option<Duration> {
         let connected = self.view.connection_of(session).map(|(_, connection)| connection);
         let connection = connected.or_else(|| self.sessions.last_of(session));
         connection.and_then(Connection::timeout).or_else(|| self.view.min_session_timeout())

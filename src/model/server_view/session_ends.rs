@@ -90,6 +90,11 @@ impl EndLedger {
         expired
     }
 
+    /// Returns whether the end of a session that goes from now on can be told by the count.
+    pub fn is_counting(&self) -> bool {
+        self.0.is_some()
+    }
+
     fn begin_again(&mut self) -> Vec<ExpiredSession> {
         self.0 = None;
         Vec::new()

@@ -1,3 +1,5 @@
+//! Tests of the ledger, at single looks and at random lives.
+
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -58,7 +60,7 @@ impl Answers {
             sessions: Some(Listing::new(listed.collect(), true, at)),
             timing: SessionTiming {
                 clock: Some(clock),
-                settings: ServerSettings::new(Duration::from_millis(2_000), Duration::from_millis(4_000)),
+                settings: ServerSettings::new(Duration::from_secs(2), Duration::from_secs(4)),
             },
             extras: MemberExtras { expired_sessions: self.count, ..MemberExtras::default() },
             ..MemberView::unasked("zk1:2181".to_owned())
