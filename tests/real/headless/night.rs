@@ -19,9 +19,6 @@ use crate::harness::foreign::Foreign;
 use crate::harness::wait::eventually;
 use crate::harness::{signal, zk};
 
-/// A member keeps its leader for so many ticks of 0.2 s.
-const SYNC_LIMIT: u32 = 10;
-
 /// The locks that are held during the outage, and how long it lasts.
 const LOCKS: u32 = 6;
 const OUTAGE: Duration = Duration::from_secs(12);
@@ -65,8 +62,8 @@ async fn blip(connect: &str, patient: &Client, store: &Path) {
     holder.quit().await;
 }
 
-/// Two of three members are cut off from the others while locks are held and waited for.
-async fn lost_majority(ensemble: &Ensemble, worker: &Client, patient: &Client, store: &Path) {
+/// Two of three members are down while locks are held and waited for.
+async fn lost_majority(ensemble: &mut Ensemble, worker: &Client, patient: &Client, store: &Path) {
     let (mut held, mut waiting) = (Vec::new(), Vec::new());
     for lock in 0..LOCKS {
         let path = format!("/shop/{lock}");
@@ -76,12 +73,13 @@ async fn lost_majority(ensemble: &Ensemble, worker: &Client, patient: &Client, s
     }
     until_recorded(store, "/shop/5", Some(1)).await;
     for member in 0..MEMBERS - 1 {
-        ensemble.cut_off(member);
+        ensemble.stop(member);
     }
     sleep(OUTAGE).await;
-    ensemble.heal();
+    ensemble.start_again(0);
     release(worker, &held).await;
     release(patient, &waiting).await;
+    ensemble.start_again(1);
 }
 
 /// The reply to a create was lost, and the client created again.
@@ -121,7 +119,7 @@ fn length(cause: &Value) -> Duration {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_recorded_night() {
-    let mut ensemble = Ensemble::with_links(SYNC_LIMIT);
+    let mut ensemble = Ensemble::start();
     let connect = ensemble.connect_string();
     let folder = tempfile::tempdir().expect("a folder");
     let store = folder.path().join("night.db");
@@ -135,7 +133,7 @@ async fn the_recorded_night() {
     zk::make(&worker, ["/ready".to_owned()]).await;
     enqueue(&worker, &curator("/ready", 1)).await;
     until_recorded(&store, "/ready", None).await;
-    lost_majority(&ensemble, &worker, &patient, &store).await;
+    lost_majority(&mut ensemble, &worker, &patient, &store).await;
     orphan(&worker, &store).await;
     leaderless(&worker, &store).await;
     stop(recorder).await;
