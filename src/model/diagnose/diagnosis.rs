@@ -272,8 +272,7 @@ fn judge(
 /// Returns whether the evidence is newer than the ensemble's last upheaval, in which sessions move.
 fn is_settled(suspicion: &Suspicion, table_at: TableAt<'_>) -> bool {
     suspicion.finding.code.traits().evidence != Evidence::Liveness
-        || table_at.is_settled()
-            && table_at.table().ensemble_line().upheaval_at().is_none_or(|at| suspicion.gathered > at)
+        || table_at.is_settled() && table_at.table().upheaval_at().is_none_or(|at| suspicion.gathered > at)
 }
 
 /// Returns the locks for which these findings are a cause.

@@ -101,7 +101,7 @@ impl<'a> TableAt<'a> {
     /// Returns whether every server that answers was asked again since the last upheaval of the
     /// ensemble. Before that, a session without a connection may only be moving.
     pub(super) fn is_settled(&self) -> bool {
-        self.table.ensemble_line().upheaval_at().is_none_or(|at| self.view().answers_as_of() > Some(at))
+        self.table.upheaval_at().is_none_or(|at| self.view().answers_as_of() > Some(at))
     }
 
     /// Returns the client of a contender.

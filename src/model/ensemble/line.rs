@@ -232,7 +232,9 @@ impl EnsembleLine {
     fn begin_regime(&mut self, newest: Heard<'_>, leading: Option<Heard<'_>>, at: Timestamp) {
         let shown = leading.unwrap_or(newest);
         let leader: Option<Arc<str>> = leading.map(|leading| leading.member.address.as_str().into());
-        let before = self.regime.take();
+        // A follower shows the epoch of its last transaction, which may be an earlier one.
+        let is_certain = |regime: &Regime| regime.leader.is_some() || regime.since.after != BEFORE_THE_FIRST_LOOK;
+        let before = self.regime.take().filter(is_certain);
         let lost_until = self.lost_until.filter(|until| before.as_ref().is_some_and(|regime| *until > regime.led_at));
         let after = before.as_ref().map(|regime| regime.led_at).max(lost_until);
         let since = TimeBounds::between(after.unwrap_or(BEFORE_THE_FIRST_LOOK), shown.answered_at);
@@ -246,7 +248,8 @@ impl EnsembleLine {
             self.upheaval_at = Some(at);
         }
         let newest_zxid = leading.and_then(|leading| Some((leading.zxid?, leading.asked_at)));
-        let led_at = proves_since(shown.member, shown.asked_at).max(since.after);
+        let led_at =
+            leading.map_or(since.after, |leading| proves_since(leading.member, leading.asked_at).max(since.after));
         self.regime = Some(Regime { leader, epoch: newest.epoch, since, led_at, newest: newest_zxid });
     }
 

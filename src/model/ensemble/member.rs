@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::server_view::{Absence, AbsenceReason, MAX_ANSWER_AGE, MemberView, SLOW_WRITES, ServerMode};
+use crate::server_view::{Absence, AbsenceReason, MAX_ANSWER_AGE, MemberView, SLOW_WRITES, ServerMode, SyncSettings};
 use lockscope_base::znode::{TimeBounds, Timestamp};
 
 /// How long a member may say that it serves after it lost the others, where its settings are not
@@ -42,7 +42,7 @@ impl MemberWord {
 pub(super) fn proves_since(member: &MemberView, asked_at: Timestamp) -> Timestamp {
     let doubt = match member.mode {
         Some(ServerMode::Standalone) => Duration::ZERO,
-        _ => member.extras.sync_settings.map_or(ASSUMED_SYNC_TIME, |settings| settings.safe_session_timeout()),
+        _ => member.extras.sync_settings.map_or(ASSUMED_SYNC_TIME, SyncSettings::safe_session_timeout),
     };
     asked_at.minus(doubt)
 }

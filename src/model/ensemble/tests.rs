@@ -14,6 +14,9 @@ use ServerMode::{Follower, Leader, Observer, ReadOnly, Standalone};
 /// How long a member says that it serves after it lost the others.
 const SYNC_MS: i64 = 2_625;
 
+/// An event with its member, and with the bounds of its beginning and its end.
+type ToldEvent<'a> = (EnsembleEventKind, Option<&'a str>, [i64; 2], Option<[i64; 2]>);
+
 /// An ensemble whose members are asked all at once, every second.
 struct Asked {
     line: EnsembleLine,
@@ -54,8 +57,12 @@ impl Asked {
                 member.address = format!("zk{number}:2181");
                 member.answered_at = member.mode.map(|_| Timestamp(self.now));
                 let MemberExtras { progress, absence, .. } = &mut member.extras;
-                progress.iter_mut().for_each(|progress| progress.asked_at = asked_at);
-                absence.iter_mut().for_each(|absence| absence.asked_at = asked_at);
+                if let Some(progress) = progress {
+                    progress.asked_at = asked_at;
+                }
+                if let Some(absence) = absence {
+                    absence.asked_at = asked_at;
+                }
                 member
             })
             .collect();
@@ -79,7 +86,7 @@ impl Asked {
     }
 
     /// Returns each event with its bounds in milliseconds since the first look.
-    fn told(&self) -> Vec<(EnsembleEventKind, Option<&str>, [i64; 2], Option<[i64; 2]>)> {
+    fn told(&self) -> Vec<ToldEvent<'_>> {
         let since = |at: Timestamp| if at == BEFORE_THE_FIRST_LOOK { -1 } else { at.0 - 101_000 };
         let bounds = |bounds: lockscope_base::znode::TimeBounds| [since(bounds.after), since(bounds.before)];
         let told = |event: &EnsembleEvent| (event.what, bounds(event.began), event.ended.map(bounds));
@@ -181,6 +188,15 @@ fn another_epoch_is_another_leader_even_at_the_same_member_and_its_name_may_come
     let event = asked.line.events().next().cloned().expect("an event");
     assert_eq!((event.epoch, event.detail.as_deref()), (Some(2), Some("zk1:2181 led before")));
     assert!(asked.line.upheaval_at().is_some());
+}
+
+#[test]
+fn a_follower_with_a_transaction_of_an_earlier_epoch_at_the_first_look_tells_no_change() {
+    let mut asked = Asked::new(3);
+    let follower = || serving(Follower, zxid(0, 0));
+    asked.ask(vec![absent(AbsenceReason::Silent), follower(), follower()]).calm();
+    assert_eq!(asked.told(), []);
+    assert!(matches!(asked.line.majority(), Majority::Serves { epoch: Some(1), .. }));
 }
 
 #[test]

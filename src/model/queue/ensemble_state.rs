@@ -25,6 +25,12 @@ impl LockTable {
         &self.line
     }
 
+    /// Returns when the ensemble last changed in a way that makes sessions move, by this machine's
+    /// clock. See [`EnsembleLine::upheaval_at`].
+    pub fn upheaval_at(&self) -> Option<Timestamp> {
+        self.line.upheaval_at()
+    }
+
     /// Returns what is known of the ensemble. It is not part of the serialized table.
     pub fn ensemble_state(&self) -> EnsembleState {
         let (line, pending_ends) = (self.line.clone(), self.pending_ends.clone());

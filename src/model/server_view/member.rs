@@ -6,7 +6,7 @@ use super::{
     Connection, Ephemerals, Health, ListedSession, Listing, MemberExtras, Provenance, SessionTiming, WatchEventTotals,
     WatchTotals, WatchedPath,
 };
-use lockscope_base::znode::{SessionId, Timestamp, Zxid};
+use lockscope_base::znode::{SessionId, Timestamp};
 
 /// The role of a server in its ensemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,16 +65,6 @@ pub enum AskedBy {
     /// None: the server did not answer, or was not asked yet.
     #[default]
     None,
-}
-
-/// How far a server is with the ensemble's transactions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemberProgress {
-    /// When the server was asked, by our clock.
-    pub asked_at: Timestamp,
-    /// The last transaction that the server had processed; `None` when it reported that it has no
-    /// leader.
-    pub zxid: Option<Zxid>,
 }
 
 /// What one server reports about itself. Missing answers are `None`.

@@ -2,8 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Health, MemberProgress, SyncSettings};
-use lockscope_base::znode::Timestamp;
+use super::{Health, SyncSettings};
+use lockscope_base::znode::{Timestamp, Zxid};
+
+/// How far a server is with the ensemble's transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberProgress {
+    /// When the server was asked, by our clock.
+    pub asked_at: Timestamp,
+    /// The last transaction that the server had processed; `None` when it reported that it has no
+    /// leader.
+    pub zxid: Option<Zxid>,
+}
 
 /// Further facts about a server. Recordings store them apart from its view, because older ones have
 /// no place for them there.

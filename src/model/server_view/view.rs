@@ -205,13 +205,11 @@ impl ServerView {
     /// Returns the members that do not serve clients, as two rounds in a row showed: one round may
     /// meet a restart or a slow moment.
     pub fn out_of_service(&self) -> impl Iterator<Item = &MemberView> {
-        self.members.iter().filter(|member| match member.rounds_out {
-            Some(rounds) => rounds >= 2,
+        self.members.iter().filter(|member| {
             // A recording counts no rounds.
-            None => {
-                let answered_long_ago = |at: Timestamp| self.at.since(at) > MAX_ANSWER_AGE;
-                member.error.is_some() && !member.answers() && member.answered_at.is_some_and(answered_long_ago)
-            }
+            let is_long_ago = |at: Timestamp| self.at.since(at) > MAX_ANSWER_AGE;
+            let is_silent = member.error.is_some() && !member.answers() && member.answered_at.is_some_and(is_long_ago);
+            member.rounds_out.map_or(is_silent, |rounds| rounds >= 2)
         })
     }
 

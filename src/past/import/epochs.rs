@@ -21,6 +21,10 @@ const MIN_PAUSES: usize = 20;
 const MIN_SILENCE: Duration = Duration::from_secs(2);
 const SILENCE_FACTOR: u32 = 10;
 
+/// How long a leader may write transactions that no majority gets: it notices the loss after
+/// `syncLimit` × `tickTime`. This is that of the sample config, with a margin.
+const MAX_UNCOMMITTED: Duration = Duration::from_millis(13_750);
+
 /// How long after a silence sessions expire because of it: the longest usual session timeout.
 const MAX_AFTERMATH: Duration = Duration::from_secs(60);
 
@@ -105,7 +109,7 @@ impl Outage {
     /// Creates a silence between two transactions. A working ensemble would have written one within
     /// `usual`. The new leader may have served for a while before anybody wrote.
     fn between(last: Timestamp, first: Timestamp, usual: Duration) -> Self {
-        let began = TimeBounds::between(last, last.plus(usual).min(first));
+        let began = TimeBounds::between(last.minus(MAX_UNCOMMITTED), last.plus(usual).min(first));
         let event = EnsembleEvent::lasting(EnsembleEventKind::NoMajority, None, began);
         let event = event.with_end(TimeBounds::between(began.before, first));
         let silence = humantime::format_duration(first.since(last));
@@ -138,7 +142,7 @@ mod tests {
         assert_eq!(short(&changed), [(LeaderChanged, 4_900, 5_400)]);
         assert_eq!(changed[0].epoch, Some(2));
         let changed = plays(&mut epochs, 3, 20_000, 100, 700);
-        assert_eq!(short(&changed), [(LeaderChanged, 10_300, 20_000), (NoMajority, 10_300, 20_000)]);
+        assert_eq!(short(&changed), [(LeaderChanged, 10_300, 20_000), (NoMajority, -3_450, 20_000)]);
         let lost = &changed[1];
         assert_eq!((lost.began.before.0, lost.ended.map(|ended| ended.after.0)), (12_300, Some(12_300)));
         assert_eq!(lost.detail.as_deref(), Some("no transaction was written for 9s 700ms, then another epoch began"));

@@ -155,7 +155,9 @@ impl Recording {
 
     /// Records what the transactions show of the ensemble.
     pub fn happened_to_ensemble(&mut self, events: impl IntoIterator<Item = EnsembleEvent>) {
-        events.into_iter().for_each(|event| self.batches.happened_to_ensemble(&event));
+        for event in events {
+            self.batches.happened_to_ensemble(&event);
+        }
     }
 
     /// Begins a reading of everything, which `changes` are.

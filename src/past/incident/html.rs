@@ -42,7 +42,7 @@ pub fn html(incident: &Incident<'_>, utc: bool) -> String {
             @if !drawn.is_empty() { h2 { "Holders and waiters" } (legend()) }
             @for lock in drawn { (figure(incident, lock, utc)) }
             @if incident.locks.len() > drawn.len() {
-                p { (plural(incident.locks.len() - drawn.len(), "other lock", "other locks")) " cost less waiting, and have no picture." }
+                p { (plural(incident.locks.len() - drawn.len(), "other lock", "other locks")) " cost less waiting, without a picture." }
             }
             (standstills(incident, utc))
             (event_table(incident, utc))

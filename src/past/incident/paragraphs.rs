@@ -155,12 +155,13 @@ fn of_cause<'a>(incident: &Incident<'a>, cause: &Cause<'a>, times: Times) -> Par
 fn of_event(incident: &Incident<'_>, event: &PastEnsembleEvent, stood: &Stood, times: Times) -> String {
     let until = incident.window.known_until;
     let widest = time_of(event, until);
-    let surest = TimeRange { from: event.began.before, to: event.ended.map_or(until, |ended| ended.after) };
-    let time = if surest.length() * 2 >= widest.length() { surest } else { widest };
+    let certain = TimeRange { from: event.began.before, to: event.ended.map_or(until, |ended| ended.after) }.length();
+    let is_wide = !certain.is_zero() && widest.length() >= certain + MIN_TOLD;
+    let certain = if is_wide { format!(", {} of it for certain", duration(certain)) } else { String::new() };
     let member = event.member.as_deref().map(|member| format!(" to {}", words::name(member))).unwrap_or_default();
     let epoch = event.epoch.map(|epoch| format!(", with epoch {epoch}")).unwrap_or_default();
     let detail = event.detail.as_deref().map(|detail| format!(" ({})", words::sentence(detail))).unwrap_or_default();
-    let when = if is_moment(event) { times.between(widest) } else { times.of_range(time) };
+    let when = if is_moment(event) { times.between(widest) } else { format!("{}{certain}", times.of_range(widest)) };
     let (what, ends_sessions) = match event.what {
         EnsembleEventKind::NoMajority => (format!("Nobody was served {when}: the ensemble had no majority"), true),
         EnsembleEventKind::Election => (format!("The members elected a leader {when}{epoch}"), true),

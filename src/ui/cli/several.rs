@@ -289,7 +289,7 @@ mod tests {
             lock: lock.map(|lock| vec![crate::testing::path(lock)]),
             ..WhichLocks::default()
         };
-        let of = |ensemble, locks| SharedOptions { ensemble, locks, ..SharedOptions::default() };
+        let of = |ensemble, locks| SharedOptions { locks, ensemble, ..SharedOptions::default() };
         let none = || locks(None, None);
         let given = [
             of(named.clone(), none()),

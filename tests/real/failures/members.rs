@@ -140,7 +140,7 @@ async fn a_rolling_restart_of_the_members_accuses_no_holder_and_no_candidate() {
             assert_eq!(raised, [""; 0], "round {round}, member {member}");
         }
     }
-    let moved = fixture.table.ensemble_line().upheaval_at();
+    let moved = fixture.table.upheaval_at();
     assert!(moved.is_some(), "the restarts were not seen");
     let states = clients.iter().map(zk::session_of).map(|session| fixture.table.view().liveness(session));
     assert!(states.into_iter().all(|state| state == Liveness::Connected), "all clients are alive");

@@ -129,7 +129,7 @@ impl Member {
                 self.ends.listed(former.as_ref(), self.view.sessions.as_ref());
                 self.view.timing.clock = expiry_clock;
                 self.view.answered_at = Some(answered_at);
-                self.view.rounds_out = rounds_out(&self.view, self.view.mode == Some(ServerMode::ReadOnly));
+                self.view.rounds_out = Some(rounds_out(&self.view, self.view.mode == Some(ServerMode::ReadOnly)));
             }
             Err(RoundFailure { sentence, absence, gone }) => {
                 self.wait = self.clients.failed();
@@ -142,7 +142,7 @@ impl Member {
                 let MemberView { answered_at, timing: SessionTiming { settings, .. }, .. } = self.view;
                 let leaderless = absence == AbsenceReason::Leaderless;
                 let is_expected = answered_at.is_some() || self.address.named_by == NamedBy::User;
-                let rounds_out = rounds_out(&self.view, leaderless || gone && is_expected);
+                let rounds_out = Some(rounds_out(&self.view, leaderless || gone && is_expected));
                 let unasked = MemberView::unasked(self.address.label.clone());
                 self.view = MemberView {
                     error: Some(sentence),
@@ -333,8 +333,8 @@ impl RoundFailure {
 }
 
 /// Counts another round in which a member is out of service, or none.
-fn rounds_out(before: &MemberView, is_out: bool) -> Option<u32> {
-    Some(if is_out { before.rounds_out.unwrap_or_default().saturating_add(1) } else { 0 })
+fn rounds_out(before: &MemberView, is_out: bool) -> u32 {
+    if is_out { before.rounds_out.unwrap_or_default().saturating_add(1) } else { 0 }
 }
 
 fn listing<T: Keyed>(found: Option<(Vec<T>, bool)>, at: Timestamp) -> Option<Listing<T>> {

@@ -209,6 +209,11 @@ fn a_lost_majority_is_told_even_if_no_lock_is_known_to_have_stood() {
     window.ensemble = vec![ensemble_event(EnsembleEventKind::NoMajority, 12_000, 40_000)];
     window.ensemble[0].ended = None;
     insta::assert_snapshot!(told(&window).join("\n"), @"Nobody was served from 14:41:19.000 to 14:42:07.000 (48s): the ensemble had no majority, and it lasted when the recording ended. No lock is known to have stood.");
+    // The servers are asked now and then.
+    window.ensemble[0].began = TimeBounds::between(at(10_000), at(12_000));
+    window.ensemble[0].ended = Some(TimeBounds::between(at(40_000), at(43_000)));
+    let begins = "Nobody was served from 14:41:17.000 to 14:41:50.000 (33s), 28s of it for certain: the ensemble had no majority.";
+    assert!(told(&window)[0].starts_with(begins), "{:?}", told(&window));
     window.ensemble = vec![ensemble_event(EnsembleEventKind::NoMajority, 12_000, 12_300)];
     assert_eq!(kinds(&window), [""; 0]);
 }

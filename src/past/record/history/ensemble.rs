@@ -68,6 +68,7 @@ pub(super) fn events(
 mod tests {
     use super::*;
     use crate::record::tables;
+    use EnsembleEventKind::{LeaderChanged, MemberMissing, NoMajority};
 
     #[test]
     fn events_that_overlap_the_time_are_read_and_unknown_ones_are_left_out() {
@@ -82,7 +83,6 @@ mod tests {
             let found = events(&connection, Some(Timestamp(from)), Some(Timestamp(to)), 9).unwrap();
             found.into_iter().map(|event| (event.what, event.ended.map(|ended| ended.before.0))).collect::<Vec<_>>()
         };
-        use EnsembleEventKind::{LeaderChanged, MemberMissing, NoMajority};
         assert_eq!(between(0, 9), []);
         assert_eq!(between(0, 10), [(NoMajority, Some(23))]);
         assert_eq!(between(23, 25), [(NoMajority, Some(23)), (LeaderChanged, Some(24))]);

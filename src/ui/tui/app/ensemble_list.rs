@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ensembles::{OpenWith, Sought};
-use super::{App, Effect, EnsembleReport, FoundLocks, Screen, ScreensChosen, Update, WatchedEnsembles, World};
+use super::{App, Effect, EnsembleReport, Filter, FoundLocks, Screen, ScreensChosen, Update, WatchedEnsembles, World};
 use crate::tui::keymap::Command;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::summary::EnsembleSummary;
@@ -112,7 +112,11 @@ impl App {
         let Some(sought) = ensembles.take_sought() else { return update };
         let path = ensembles.filter().text().to_owned();
         match sought {
-            Sought::In(name) => ensembles.want_with(name, Some(OpenWith::Lock(path))),
+            Sought::In(name) => {
+                // The filter has done its work, and would hide the other ensembles.
+                ensembles.set_filter(Filter::default());
+                ensembles.want_with(name, Some(OpenWith::Lock(path)));
+            }
             Sought::InSeveral(count) => {
                 let way = self.settings.bindings.fill("{open} goes into one.");
                 self.show_notice(format!("{count} ensembles have {path}: {way}"));

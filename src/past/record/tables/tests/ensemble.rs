@@ -14,7 +14,9 @@ fn file() -> Connection {
 }
 
 fn write(connection: &Connection, rows: &mut EnsembleRows) {
-    std::mem::take(&mut rows.changed).iter().for_each(|row| ensemble::write(connection, row).unwrap());
+    for row in std::mem::take(&mut rows.changed) {
+        ensemble::write(connection, &row).unwrap();
+    }
 }
 
 /// Returns `ID WHAT BEGAN ENDED` of each row.
