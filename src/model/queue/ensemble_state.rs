@@ -16,7 +16,7 @@ use lockscope_base::znode::Timestamp;
 pub struct EnsembleState {
     extras: ViewExtras,
     line: Box<EnsembleLine>,
-    pending_ends: PendingEnds,
+    pending_ends: Box<PendingEnds>,
 }
 
 impl LockTable {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::pending_ends::PendingEnds;
 use super::table::SyncPhase;
 use super::{ConnectionState, LockTable};
 use lockscope_base::znode::{Timestamp, ZnodePath};
@@ -23,7 +22,7 @@ impl LockTable {
         let mut table = table.with_recipes(self.own_recipes()).with_expectations(self.expectations());
         table.connection = ConnectionState::Connecting { attempt: 1, reason: None, next_try: None };
         // What the servers said then is no answer of now.
-        (table.view, table.compared, table.pending_ends) = (Arc::default(), None, PendingEnds::default());
+        (table.view, table.compared, table.pending_ends) = (Arc::default(), None, Box::default());
         table.samples.clear();
         table.leave_out(|table, path| {
             let is_below = roots.is_empty() || roots.iter().any(|root| path.is_within(root));

@@ -55,7 +55,7 @@ pub struct LockTable {
     pub(super) line: Box<EnsembleLine>,
     /// The ends that may still be settled. Recordings store them beside the table too.
     #[serde(skip)]
-    pub(super) pending_ends: PendingEnds,
+    pub(super) pending_ends: Box<PendingEnds>,
     pub(super) clock: Clock,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
     /// Semaphores that are unknown apart from leases that were created and are about to be read.
@@ -115,7 +115,7 @@ impl LockTable {
             view: Arc::default(),
             sessions: Sessions::default(),
             line: Box::default(),
-            pending_ends: PendingEnds::default(),
+            pending_ends: Box::default(),
             clock: Clock::default(),
             free_listed: std::collections::VecDeque::new(),
             announced: FxHashMap::default(),
