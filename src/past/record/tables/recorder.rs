@@ -36,7 +36,7 @@ pub struct TableRecorder {
     findings: StandingFindingRows,
     sessions: ChangedSessions,
     gaps: Gaps,
-    ensemble: EnsembleRows,
+    ensemble: Box<EnsembleRows>,
     attempts: Attempts,
     deletions: Deletions,
     was_live: bool,
@@ -72,11 +72,11 @@ impl TableRecorder {
             findings: StandingFindingRows::new(no_data, next("SELECT max(id) FROM finding")?),
             sessions: ChangedSessions::default(),
             gaps,
-            ensemble: EnsembleRows::new(
+            ensemble: Box::new(EnsembleRows::new(
                 next("SELECT max(id) FROM ensemble_event")?,
                 ensemble::unfinished(connection)?,
                 until,
-            ),
+            )),
             attempts: Attempts::default(),
             deletions: Deletions::default(),
             was_live: false,
