@@ -149,9 +149,12 @@ pub(super) fn is_moment(event: &PastEnsembleEvent) -> bool {
 fn outages(incident: &Incident<'_>) -> Vec<(TimeRange, usize)> {
     let rank = |event: &PastEnsembleEvent| match event.what {
         EnsembleEventKind::NoMajority => Some(0),
-        EnsembleEventKind::Election => Some(1),
-        EnsembleEventKind::LeaderChanged => Some(2),
-        EnsembleEventKind::MemberMissing | EnsembleEventKind::SlowWrites | EnsembleEventKind::NotSeen => None,
+        EnsembleEventKind::LeaderChanged => Some(1),
+        // A member that comes back elects while the leader serves.
+        EnsembleEventKind::Election
+        | EnsembleEventKind::MemberMissing
+        | EnsembleEventKind::SlowWrites
+        | EnsembleEventKind::NotSeen => None,
     };
     let outage = |(at, event): (usize, &PastEnsembleEvent)| {
         let time = time_of(event, incident.window.known_until);

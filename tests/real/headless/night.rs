@@ -62,6 +62,13 @@ async fn blip(connect: &str, patient: &Client, store: &Path) {
     holder.quit().await;
 }
 
+/// Waits until the recorder has connected again.
+async fn recorder_is_back(worker: &Client, lock: &str, store: &Path) {
+    zk::make(worker, [lock.to_owned()]).await;
+    enqueue(worker, &curator(lock, 1)).await;
+    until_recorded(store, lock, None).await;
+}
+
 /// Two of three members are down while locks are held and waited for.
 async fn lost_majority(ensemble: &mut Ensemble, worker: &Client, patient: &Client, store: &Path) {
     let (mut held, mut waiting) = (Vec::new(), Vec::new());
@@ -129,11 +136,9 @@ async fn the_recorded_night() {
     blip(&connect, &patient, &store).await;
     let killed = ensemble.kill_leader();
     ensemble.start_again(killed);
-    // The recorder has connected again.
-    zk::make(&worker, ["/ready".to_owned()]).await;
-    enqueue(&worker, &curator("/ready", 1)).await;
-    until_recorded(&store, "/ready", None).await;
+    recorder_is_back(&worker, "/after-the-failover", &store).await;
     lost_majority(&mut ensemble, &worker, &patient, &store).await;
+    recorder_is_back(&worker, "/after-the-outage", &store).await;
     orphan(&worker, &store).await;
     leaderless(&worker, &store).await;
     stop(recorder).await;

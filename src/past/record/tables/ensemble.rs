@@ -44,6 +44,8 @@ pub(super) struct EnsembleRows {
     revision: Option<u64>,
     /// The rows of the events that last, by the ids of the events.
     open: FxHashMap<u64, i64>,
+    /// The last change of a leader, and its row: who leads may be known later.
+    changed_leader: Option<(u64, i64)>,
     /// The rows that an earlier run left open, and when it ended.
     unfinished: Vec<EnsembleRecord>,
     until: Option<Timestamp>,
@@ -60,6 +62,7 @@ impl EnsembleRows {
             source: Source::Watched,
             revision: None,
             open: FxHashMap::default(),
+            changed_leader: None,
             unfinished,
             until,
             are_given: false,
@@ -107,7 +110,11 @@ impl EnsembleRows {
             |row: &EnsembleRecord| row.what == event.what && row.member == event.member && row.began == event.began;
         let found = self.unfinished.iter().position(continues);
         let left = found.map(|place| self.unfinished.remove(place).id);
-        let id = self.open.remove(&event.id).or(left).unwrap_or_else(|| self.new_id());
+        let changed = self.changed_leader.filter(|(changed, _)| *changed == event.id).map(|(_, id)| id);
+        let id = self.open.remove(&event.id).or(left).or(changed).unwrap_or_else(|| self.new_id());
+        if event.what == EnsembleEventKind::LeaderChanged {
+            self.changed_leader = Some((event.id, id));
+        }
         if event.ended.is_none() {
             self.open.insert(event.id, id);
         }

@@ -108,7 +108,8 @@ impl TableRecorder {
     /// Goes on with a table from the end of the file. Must be called before anything is recorded.
     pub(in crate::record) fn resume_with(&mut self, table: &LockTable) {
         if let (Some(contenders), Some(at)) = (&mut self.contenders, self.last_true) {
-            contenders.find_again(table, Moment { at, unseen_since: Some(at) });
+            let moment = Moment { at, unseen_since: Some(at) };
+            table.locks().for_each(|lock| contenders.look_at(lock, table, moment));
         }
     }
 

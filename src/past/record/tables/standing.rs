@@ -233,10 +233,6 @@ impl StandingContenders {
         self.ended.push(record);
     }
 
-    /// Finds the contenders of a table that goes on with the end of the file.
-    pub fn find_again(&mut self, table: &LockTable, at: Moment) {
-        table.locks().for_each(|lock| self.look_at(lock, table, at));
-    }
     /// Compares the whole table with the records, after everything was read. Missing contenders
     /// have ended since; new ones were there before. Linear in the number of contenders.
     pub fn compare(&mut self, table: &LockTable, moment: Moment) {
@@ -301,7 +297,7 @@ impl StandingContenders {
         }
     }
 
-    fn look_at(&mut self, lock: &LockQueue, table: &LockTable, moment: Moment) {
+    pub fn look_at(&mut self, lock: &LockQueue, table: &LockTable, moment: Moment) {
         let (look_number, no_data, name) = (self.look, self.no_data, lock.lock_name());
         // Returned nodes were deleted before.
         for row in lock.rows(0..lock.len()).filter(|row| !row.contender.returned) {
