@@ -156,10 +156,9 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
             options.read.ensemble.connect = options.read.ensemble.connect.or_else(|| before.ensemble.connect.clone());
             let (shared, out) = (options.read.shared(), &mut io::stdout().lock());
             if options.is_past() {
-                check::run_past(resolve_past(shared), &options, out).await
-            } else {
-                Box::pin(check::run_chosen(choose(shared), &options, out)).await
+                return check::run_past(resolve_past(shared), &options, out).await;
             }
+            Box::pin(check::run_chosen(choose(shared), &options, out)).await
         }
         CliCommand::Record(command) => {
             let given = command.shared().merge(before.clone());
@@ -205,11 +204,8 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
         }
         CliCommand::Contexts(options) => {
             let format = options.format.unwrap_or_else(Format::of_stdout);
-            contexts::run(
-                &read_config(options.shared().merge(before).ensemble.config.as_deref())?,
-                format,
-                &mut io::stdout().lock(),
-            )
+            let config = read_config(options.shared().merge(before).ensemble.config.as_deref())?;
+            contexts::run(&config, format, &mut io::stdout().lock())
         }
         CliCommand::Recipes(options) => {
             let config = read_config(options.file.shared().merge(before).ensemble.config.as_deref())?;

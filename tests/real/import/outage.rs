@@ -116,9 +116,9 @@ async fn a_lost_majority_and_another_leader_are_told_alike_by_the_recorder_and_t
     contains(lost[0], ENDED, back);
     let changed = *of(&history, "leader-changed").last().expect("another leader");
     contains(changed, BEGAN, led);
-    let changes = of(&history, "leader-changed");
-    let epochs: BTreeSet<_> = changes.iter().map(|event| event["epoch"].as_u64()).collect();
-    assert_eq!(epochs.len(), changes.len(), "each is told once: {changes:#?}");
+    let leaders = of(&history, "leader-changed");
+    let epochs: BTreeSet<_> = leaders.iter().map(|event| event["epoch"].as_u64()).collect();
+    assert_eq!(epochs.len(), leaders.len(), "each is told once: {leaders:#?}");
 
     let paths: Vec<&Path> = folders.iter().map(std::path::PathBuf::as_path).collect();
     let imported = Import::of(&paths).await.history;
