@@ -161,7 +161,7 @@ async fn opening_an_ensemble_forgets_nothing_whatever_is_given_on_the_command_li
     let mut terminal = Terminal::lockscope(&[&arguments[..], &["--context", "test,prod"]].concat(), 160, 40);
     terminal.shows_all(&["1 live", "+1", "test  /orders  "]);
     terminal.press("/test\r\r");
-    terminal.shows_all(&["● live", "persistent"]);
+    terminal.shows_all(&["┌ Locks ──", "● live", "persistent"]);
     terminal.press("\u{1b}");
     terminal.shows_all(&["test is open (1)", "newest first"]);
     let text = terminal.text();
