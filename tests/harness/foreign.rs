@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 use lockscope_base::znode::SessionId;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use zookeeper_client::Client;
 
 use super::host::{self, Lease};
 use super::jvm::{java_program, note_start, sources};
-use super::wait::PATIENCE;
+use super::wait::{PATIENCE, eventually};
 
 /// The session timeout of foreign sessions whose test does not care.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
@@ -108,6 +109,20 @@ impl Foreign {
     /// Lets a holder release.
     pub async fn release(&mut self, id: &str) {
         self.answer("released", &format!("release {id}")).await;
+    }
+
+    /// Lets sessions of kazoo contend for a lock that nobody else uses, each once the one before
+    /// stands in the queue.
+    pub async fn queue_up(&mut self, client: &Client, lock: &str, names: &[&str]) {
+        for (number, name) in (1..).zip(names) {
+            self.connect(name).await;
+            self.start(name, name, "lock", lock).await;
+            eventually("the contender", async || {
+                let children = client.list_children(lock).await.unwrap_or_default();
+                if children.len() == number { Ok(()) } else { Err(children) }
+            })
+            .await;
+        }
     }
 
     /// Lets a waiter give up.

@@ -3,7 +3,6 @@
 use crate::harness::foreign::Foreign;
 use crate::harness::server::Server;
 use crate::harness::terminal::Terminal;
-use crate::harness::wait::eventually;
 use crate::harness::zk;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -13,15 +12,7 @@ async fn a_console_that_was_started_again_knows_since_when_a_lock_is_held() {
     let file = folder.path().join("past.db").display().to_string();
     let start = || Terminal::lockscope(&["--connect", &at, "--store", &file, "--utc"], 100, 30);
     let (mut kazoo, client) = (Foreign::kazoo(&at), zk::connect(&at).await);
-    for (number, contender) in (1..).zip(["a", "b", "c"]) {
-        kazoo.connect(contender).await;
-        kazoo.start(contender, contender, "lock", "/app/lock").await;
-        eventually("the contender", async || {
-            let children = client.list_children("/app/lock").await.unwrap_or_default();
-            if children.len() == number { Ok(()) } else { Err(children) }
-        })
-        .await;
-    }
+    kazoo.queue_up(&client, "/app/lock", &["a", "b", "c"]).await;
     let mut first = start();
     first.shows("3 contenders");
     kazoo.release("a").await;

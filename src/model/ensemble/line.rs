@@ -30,7 +30,7 @@ struct Regime {
     newest: Option<(Zxid, Timestamp)>,
 }
 
-/// Who leads, who answers, and what happened to the ensemble as a whole.
+/// The leader, the members that answer, and what happened to the ensemble as a whole.
 ///
 /// Each event rests on an answer that would have shown the opposite. What the answers leave open is
 /// [`Majority::Unknown`], and no event.
@@ -261,7 +261,7 @@ impl EnsembleLine {
         let Some((address, known)) = self.members.get_key_value(&*member.address) else { return };
         let (address, absent, served_at) = (Arc::clone(address), known.absent, known.served_at);
         if let Some(absent) = absent.filter(|absent| absent.rounds >= MISSED_ROUNDS) {
-            // Who is asked before the others answer after an outage, comes back like them.
+            // A member that is asked before the others answer comes back like them after an outage.
             if others_served_at().is_some_and(|served| served <= absent.time.last) {
                 let began = TimeBounds::between(served_at.unwrap_or(BEFORE_THE_FIRST_LOOK), absent.time.first);
                 let event = EnsembleEvent::lasting(EnsembleEventKind::MemberMissing, Some(Arc::clone(&address)), began);

@@ -11,7 +11,7 @@
 //! | the parent's `cversion` equals its number of children | no child was ever deleted: today's holder has held since its creation. Exception: a lease that is older than the queue's parent, since that parent may have been recreated |
 //! | a lease with another lease behind it | only the last lease can belong to a contender that still queues: the first lease has been held since the other was created |
 //! | a single node | its creator holds the lock |
-//! | a contender waited at an earlier reading, or until the connection was cut | it did not hold then |
+//! | a contender waited when the connection was cut, or at a reading | it did not hold then |
 //!
 //! `pzxid` covers the whole parent, not one queue: children of the parent's other queues and
 //! children that are no contenders count too. A deletion among them makes the bound looser, never

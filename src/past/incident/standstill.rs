@@ -116,7 +116,7 @@ fn add_holders(found: &mut [Standstill], holds: &[Hold]) {
         let held = |at: &usize| Some((Reverse(holds[*at].time.within(standstill.time)?.length()), holds[*at].at));
         let mut held: Vec<_> = standing.iter().take(MAX_COMPARED).filter_map(held).collect();
         held.sort_unstable();
-        // Who held for a moment of it, because it had just released, is no holder of that time.
+        // A holder that released just then held for a moment of it, and is no holder of that time.
         let longest = held.first().map_or(Duration::ZERO, |(Reverse(length), _)| *length);
         held.retain(|(Reverse(length), _)| *length >= longest / 10);
         let more = standing.len().saturating_sub(MAX_COMPARED);

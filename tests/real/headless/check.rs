@@ -133,11 +133,7 @@ async fn a_standstill_after_one_hand_over_is_a_warning() {
     let server = Server::start();
     let at = server.connect_string();
     let (mut kazoo, client) = (Foreign::kazoo(&at), zk::connect(&at).await);
-    for (number, contender) in (1..).zip(["a", "b", "c"]) {
-        kazoo.connect(contender).await;
-        kazoo.start(contender, contender, "lock", "/app/lock").await;
-        queued(&client, "/app/lock", number).await;
-    }
+    kazoo.queue_up(&client, "/app/lock", &["a", "b", "c"]).await;
     kazoo.release("a").await;
     kazoo.held("b").await;
     let (reported, line) = of_long_waits(&at).await;

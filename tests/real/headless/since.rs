@@ -38,15 +38,7 @@ async fn a_recording_tells_since_when_a_lock_stands() {
     let store = folder.path().join("locks.db");
     let recorder = recording(&[], &at, &store).await;
     let (mut kazoo, client) = (Foreign::kazoo(&at), zk::connect(&at).await);
-    for (number, contender) in (1..).zip(["a", "b", "c"]) {
-        kazoo.connect(contender).await;
-        kazoo.start(contender, contender, "lock", "/app/lock").await;
-        eventually("the contender", async || {
-            let children = client.list_children("/app/lock").await.unwrap_or_default();
-            if children.len() == number { Ok(()) } else { Err(children) }
-        })
-        .await;
-    }
+    kazoo.queue_up(&client, "/app/lock", &["a", "b", "c"]).await;
     kazoo.release("a").await;
     kazoo.held("b").await;
     until_history(&store, "/app/lock", |history| history["holds"].as_array().is_some_and(|holds| holds.len() == 2))

@@ -32,15 +32,13 @@ const LIVES: (u32, u32) = (2, 7);
 /// The default of servers.
 const TICK: Duration = Duration::from_secs(2);
 
-/// Of 100 expiries on three members, at most this many are not named. In a short storm, beside other
-/// tests on the same machine, the servers answer late: it shows that most are named.
-const MAX_UNNAMED: usize = 5;
+/// Of 100 expiries on three members, at most this many are not named: in a long storm, and in a short
+/// one of some thirty expiries, during which a busy machine delays the servers' answers.
+const MAX_UNNAMED: (usize, usize) = (5, 25);
 
 fn are_enough((named, of): (usize, usize)) -> bool {
-    match wanted() {
-        Some(_) => of - named <= of * MAX_UNNAMED / 100,
-        None => named * 2 >= of,
-    }
+    let most = if wanted().is_some() { MAX_UNNAMED.0 } else { MAX_UNNAMED.1 };
+    of - named <= of * most / 100
 }
 
 fn wanted() -> Option<u32> {
@@ -169,6 +167,12 @@ async fn definite_claims_about_ends_match_the_log_of_three_members() {
         })
         .await;
     }
+    // The recorder asks the servers on its own, and may learn of the last ends later.
+    eventually("the names of the expiries in the recording", async || {
+        let named = recorded(&store).await.named(&log);
+        if are_enough(named) { Ok(()) } else { Err(named) }
+    })
+    .await;
     recorder.signal("TERM");
     recorder.ended().await;
 
