@@ -56,7 +56,7 @@ impl ServerTrouble {
     pub fn remedy(&self) -> &'static str {
         match self.severity {
             Severity::Critical => "start servers until a majority runs, and check the network between them",
-            _ => "start these servers again, or see in their logs why they do not serve",
+            _ => "start a server that is down again, or see in its log why it does not serve",
         }
     }
 }
