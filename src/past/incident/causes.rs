@@ -4,6 +4,7 @@
 //! what covers most of it: a finding, slow writes, a time in which nothing was seen, or the timeout
 //! of a session that expired. If nothing does, the holder kept the lock, and why is not known.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
@@ -36,8 +37,11 @@ const LONGEST_CHANGE: Duration = Duration::from_secs(10);
 pub(super) struct Cause<'a> {
     pub kind: CauseKind<'a>,
     pub pieces: Vec<Piece>,
-    /// How long all contenders waited within the pieces, summed up, in milliseconds.
+    /// How long all contenders are known to have waited within the pieces, summed up, in
+    /// milliseconds.
     pub cost_ms: u64,
+    /// The longest that they can have waited.
+    pub most_cost_ms: u64,
     /// The holders, as indexes into the contenders of the incident.
     pub holders: Vec<usize>,
     /// The most holders at once that are not named.
@@ -115,7 +119,8 @@ struct Causes<'b, 'a> {
     by_key: FxHashMap<Key<'a>, usize>,
 }
 
-/// Charges every standstill to its causes. Returns them in order of cost, the highest first.
+/// Charges every standstill to its causes. Returns them in the order of
+/// what they can have cost, the most first.
 pub(super) fn causes<'a>(incident: &Incident<'a>) -> Vec<Cause<'a>> {
     let mut causes = Causes { incident, outages: outages(incident), found: Vec::new(), by_key: FxHashMap::default() };
     for (at, event) in incident.window.ensemble.iter().enumerate() {
@@ -129,8 +134,9 @@ pub(super) fn causes<'a>(incident: &Incident<'a>) -> Vec<Cause<'a>> {
             causes.charge(at, lock, found);
         }
     }
+    causes.bound_outages();
     let mut found = causes.found;
-    found.sort_by_key(|cause| (std::cmp::Reverse(cause.cost_ms), cause.pieces.first().map(|piece| piece.time)));
+    found.sort_by_key(|cause| (std::cmp::Reverse(cause.most_cost_ms), cause.pieces.first().map(|piece| piece.time)));
     found
 }
 
@@ -222,6 +228,25 @@ impl<'a> Causes<'_, 'a> {
         }
     }
 
+    /// Adds to the outages what they can have cost. The recorder is cut as the clients are, and finds
+    /// afterwards which holders released at the end: an outage would cost next to nothing otherwise.
+    fn bound_outages(&mut self) {
+        let mut told: Vec<TimeRange> = Vec::new();
+        for (time, event) in &self.outages {
+            let without = |parts: Vec<TimeRange>, told: &TimeRange| {
+                parts.into_iter().flat_map(|part| outside(part, *told)).collect()
+            };
+            let parts = told.iter().fold(vec![*time], without);
+            told.push(*time);
+            let Some(at) = self.by_key.get(&Key::Ensemble(*event)) else { continue };
+            let stood: BTreeSet<usize> = self.found[*at].pieces.iter().map(|piece| piece.lock).collect();
+            let most = |lock: &LockRows<'_>| parts.iter().map(|part| lock.waits.most_cost_ms(*part)).sum::<u64>();
+            let most = stood.iter().map(|at| most(&self.incident.locks[*at])).fold(0, u64::saturating_add);
+            let cause = &mut self.found[*at];
+            cause.most_cost_ms = cause.most_cost_ms.max(most);
+        }
+    }
+
     /// Returns the cause of a key, which may have no pieces yet.
     fn cause(&mut self, key: Key<'a>) -> &mut Cause<'a> {
         let at = *self.by_key.entry(key).or_insert_with(|| {
@@ -235,7 +260,7 @@ impl<'a> Causes<'_, 'a> {
                 Key::NobodyHeld(_) => CauseKind::NobodyHeld,
             };
             let (pieces, holders) = (Vec::new(), Vec::new());
-            self.found.push(Cause { kind, pieces, cost_ms: 0, holders, beside: 0, meanwhile: None });
+            self.found.push(Cause { kind, pieces, cost_ms: 0, most_cost_ms: 0, holders, beside: 0, meanwhile: None });
             self.found.len() - 1
         });
         &mut self.found[at]
@@ -354,6 +379,7 @@ impl Cause<'_> {
         for part in parts {
             let piece = Piece { lock: at, time: *part, cost_ms: lock.waits.cost_ms(*part) };
             self.cost_ms = self.cost_ms.saturating_add(piece.cost_ms);
+            self.most_cost_ms = self.most_cost_ms.saturating_add(piece.cost_ms);
             self.pieces.push(piece);
         }
     }

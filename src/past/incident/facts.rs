@@ -22,6 +22,7 @@ pub(super) fn causes(incident: &Incident<'_>) -> Value {
             "from": rfc3339(cause.time.from),
             "to": rfc3339(cause.time.to),
             "cost_ms": cause.cost_ms,
+            "cost_at_most_ms": cause.most_cost_ms,
             "locks": locks.map(|lock| words::lock(lock.path, lock.name)).collect::<Vec<_>>(),
             "lock_count": cause.locks.len(),
             "text": cause.text,

@@ -45,8 +45,10 @@ pub(super) struct Paragraph<'a> {
     /// The code of the finding. Unescaped.
     pub finding: Option<&'a str>,
     pub time: TimeRange,
-    /// How long all contenders waited because of it, summed up, in milliseconds.
+    /// How long all contenders are known to have waited because of it, summed up, in milliseconds.
     pub cost_ms: u64,
+    /// The longest that they can have waited.
+    pub most_cost_ms: u64,
     /// The locks, as indexes into those of the incident, those with the most waiting first.
     pub locks: Vec<usize>,
     /// The gap that it tells.
@@ -70,7 +72,7 @@ pub(super) fn told<'a>(incident: &Incident<'a>, utc: bool) -> Told<'a> {
         }
         _ => {
             let lasts = cause.pieces.iter().any(|piece| piece.time.length() >= MIN_TOLD);
-            lasts && (cause.cost_ms >= MIN_COST_MS || cause.cost_ms.saturating_mul(100) >= all)
+            lasts && (cause.most_cost_ms >= MIN_COST_MS || cause.most_cost_ms.saturating_mul(100) >= all)
         }
     };
     let mut worth: Vec<Cause<'a>> = causes(incident).into_iter().filter(is_worth).collect();
@@ -149,7 +151,16 @@ fn of_cause<'a>(incident: &Incident<'a>, cause: &Cause<'a>, times: Times) -> Par
             (if cause.holders.is_empty() { "nobody-held" } else { "kept" }, stood.time, text)
         }
     };
-    Paragraph { kind, finding, time, cost_ms: cause.cost_ms, locks: stood.locks, gap: gap_told, text }
+    Paragraph {
+        kind,
+        finding,
+        time,
+        cost_ms: cause.cost_ms,
+        most_cost_ms: cause.most_cost_ms,
+        locks: stood.locks,
+        gap: gap_told,
+        text,
+    }
 }
 
 fn of_event(incident: &Incident<'_>, event: &PastEnsembleEvent, stood: &Stood, times: Times) -> String {
@@ -242,6 +253,7 @@ fn of_critical<'a>(incident: &Incident<'a>, critical: &Critical<'a>, times: Time
         finding: Some(&finding.code),
         time: *time,
         cost_ms: 0,
+        most_cost_ms: 0,
         locks: vec![*lock],
         gap: None,
         text,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::time::Duration;
 
-use super::waits::{Waits, certain_hold, certain_wait, tries};
+use super::waits::{Wait, Waits, certain_hold, tries, wait};
 use crate::record::history::{PastAttempts, PastContender};
 use lockscope_base::znode::{TimeRange, Timestamp};
 
@@ -81,8 +81,8 @@ pub(super) fn standstills(
 ) -> (Waits, Vec<Standstill>) {
     let holds = Holds::of(contenders, of, window);
     let queued = || of.iter().filter_map(|at| contenders.get(*at)).filter(|past| !holds.joined(past));
-    let waits = queued().filter_map(|past| certain_wait(past, window));
-    let waits = Waits::of(waits.chain(tries(attempts, window)).collect());
+    let tries = tries(attempts, window).into_iter().map(|certain| Wait { certain, latest: certain.to });
+    let waits = Waits::of(queued().filter_map(|past| wait(past, window)).chain(tries).collect());
     let mut acquired: Vec<Timestamp> = queued().filter_map(|past| Some(past.acquired?.before)).collect();
     acquired.sort_unstable();
     let standstill = |time| Standstill {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::causes::Cause;
+use super::causes::{Cause, MIN_TOLD};
 use super::lock_rows::Incident;
 use super::sentences::Times;
 use super::words;
@@ -26,6 +26,7 @@ pub(super) struct Stood {
     waiters: usize,
     tries: u64,
     cost: Duration,
+    most_cost: Duration,
 }
 
 /// What is known of one lock.
@@ -61,6 +62,7 @@ impl Stood {
             waiters: of_locks.values().map(|lock| lock.waiters).sum(),
             tries: of_locks.values().map(|lock| lock.tries).fold(0, u64::saturating_add),
             cost: Duration::from_millis(cause.cost_ms),
+            most_cost: Duration::from_millis(cause.most_cost_ms),
         }
     }
 
@@ -81,7 +83,10 @@ impl Stood {
     }
 
     fn waited(&self) -> String {
-        let (waiters, cost) = (count(self.waiters), duration(self.cost));
+        let (waiters, mut cost) = (count(self.waiters), duration(self.cost));
+        if self.most_cost >= self.cost + MIN_TOLD {
+            cost = format!("{cost} to {}", duration(self.most_cost));
+        }
         match (self.tries, self.waiters) {
             (0, 1) => format!("1 waited {cost}"),
             (0, _) => format!("{waiters} waited {cost} in all"),

@@ -204,6 +204,31 @@ fn a_lost_majority_is_the_cause_of_all_that_stood() {
 }
 
 #[test]
+fn what_ended_unseen_during_an_outage_counts_for_as_long_as_it_may_have_lasted() {
+    // The recorder was cut two seconds after the waiter came, and found the node gone afterwards.
+    let mut held = holder("lock-1", [9_000, 9_000, 40_000], ContenderEnd::Gone);
+    held.ended = Some(TimeBounds::between(at(12_000), at(40_000)));
+    let mut waited = holder("lock-2", [10_000, 40_000, 40_001], ContenderEnd::Gone);
+    waited.acquired = held.ended;
+    // Another lock stands for four seconds before it.
+    let before = [
+        at_lock("/before", holder("lock-1", [0, 0, 9_000], ContenderEnd::Released)),
+        at_lock("/before", holder("lock-2", [5_000, 9_000, 9_100], ContenderEnd::Gone)),
+    ];
+    let mut window = contended([held, waited].into_iter().chain(before));
+    window.ensemble = vec![
+        ensemble_event(EnsembleEventKind::NoMajority, 11_000, 39_000),
+        ensemble_event(EnsembleEventKind::LeaderChanged, 38_000, 39_000),
+    ];
+    let told = told(&window);
+    insta::assert_snapshot!(told.join("\n"), @r"
+    Nobody was served from 14:41:18.000 to 14:41:46.000 (28s): the ensemble had no majority. /locks/billing stood, 1 waited 1.0s to 28s.
+    /before stood for 4.0s from 14:41:12.000 on, 1 waited 4.0s: worker-3 (10.0.4.17:51586) held it from 14:41:07.000 until it released it at 14:41:16.000; nothing was found that says why.
+    /locks/billing stood for 1.0s from 14:41:17.000 on, 1 waited 1.0s: worker-3 (10.0.4.17:51586) held it from 14:41:16.000 until 14:41:47.000, when its node was gone: released, or deleted by another; nothing was found that says why.
+    ");
+}
+
+#[test]
 fn a_lost_majority_is_told_even_if_no_lock_is_known_to_have_stood() {
     let mut window = contended(kept().into_iter().take(1));
     window.ensemble = vec![ensemble_event(EnsembleEventKind::NoMajority, 12_000, 40_000)];
