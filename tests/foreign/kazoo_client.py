@@ -78,6 +78,8 @@ class Contender:
 def make(client, recipe, path, identifier, leases):
     if recipe == "semaphore":
         return client.Semaphore(path, identifier, max_leases=leases)
+    if recipe == "mixed":
+        return client.Lock(path, identifier, extra_lock_patterns=["-lock-"])
     makers = {"lock": client.Lock, "read": client.ReadLock, "write": client.WriteLock, "election": client.Election}
     return makers[recipe](path, identifier)
 

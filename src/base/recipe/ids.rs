@@ -58,7 +58,7 @@ pub(super) fn is_hex_session(text: &str) -> bool {
 /// of version 8. Curator's are of version 4.
 ///
 /// The library uses Curator's names, but its readers watch the nearest writer.
-pub(super) fn is_of_own_lock(name: &str) -> bool {
+pub fn is_of_own_lock(name: &str) -> bool {
     const VERSION_AT: usize = 14;
     let split = name.strip_prefix("_c_").and_then(|rest| rest.split_at_checked(36));
     split.is_some_and(|(uuid, rest)| rest.starts_with('-') && is_uuid(uuid) && uuid.as_bytes()[VERSION_AT] == b'8')

@@ -27,7 +27,7 @@ mod tests;
 
 pub use child_name::ChildName;
 pub use classifier::{Classification, Classifier, Role};
-pub use ids::is_never_reused;
+pub use ids::{is_never_reused, is_of_own_lock};
 pub use kind::{Recipe, WaitRule};
 pub use named_election::is_named_election;
 pub use names::read;

@@ -166,6 +166,7 @@ impl Reports {
                 (self.last_join, self.last_end, self.is_cut) = (0, 0, false);
                 return None;
             }
+            LockEvent::Waits => return Some("no client that stands first waits"),
             LockEvent::LockFound | LockEvent::LockGone | LockEvent::Reconnected | LockEvent::Settled => {
                 return None;
             }

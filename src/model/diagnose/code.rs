@@ -323,6 +323,24 @@ codes! {
         found_after: FoundAfter::HoldTime,
         among_returned: AmongReturned::Falls,
     }
+    /// Contenders wait, and nobody holds.
+    NobodyHolds {
+        id: "nobody-holds",
+        title: "nobody holds",
+        evidence: Evidence::Servers,
+        explains: Explains::Cause,
+        found_after: FoundAfter::Settled,
+        among_returned: AmongReturned::Falls,
+    }
+    /// A holder whose client has not noticed that it is its turn.
+    UnawareHolder {
+        id: "unaware-holder",
+        title: "unaware",
+        evidence: Evidence::Liveness,
+        explains: Explains::Cause,
+        found_after: FoundAfter::Settled,
+        among_returned: AmongReturned::Falls,
+    }
 }
 
 /// Maximum width of a title, in columns. No column for findings is narrower.

@@ -7,7 +7,7 @@ use super::facts::{IN_PLAIN_TEXT, JUST_MADE, attempt};
 use super::{OwnerState, TableAt, WatchTarget};
 use crate::queue::{ContenderRow, ContenderState, LockQueue};
 use crate::server_view::{Connection, Silence};
-use lockscope_base::recipe::{LockKind, RequestMode};
+use lockscope_base::recipe::{LockKind, RequestMode, Role, is_of_own_lock};
 use lockscope_base::znode::{SessionId, ZnodePath, escaped};
 
 /// Facts about a contender from the servers' answers.
@@ -47,6 +47,47 @@ impl AwaitedBy {
     }
 }
 
+/// How it is known that a contender holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldBy {
+    /// Its place in the queue: the servers do not tell what its session watches.
+    Order,
+    /// Its place in the queue, and its session watches no node that it could wait for, as the server
+    /// with its connection listed after its turn.
+    Watches,
+    /// Its client asked for it: by the node of a single-node lock, or by a lease.
+    Request,
+    /// Its place in the queue, by the library of this project, which waits for no later node.
+    Own,
+}
+
+impl HeldBy {
+    /// Returns the name in JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Order => "order",
+            Self::Watches => "watches",
+            Self::Request => "request",
+            Self::Own => "own",
+        }
+    }
+
+    /// Returns the words for the screen, after "nobody".
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Order => "by its place alone: what it watches is not known",
+            Self::Watches => "by its place and its watches",
+            Self::Request => "it created the node to hold",
+            Self::Own => "by its place, and lockscope's library",
+        }
+    }
+
+    /// Returns whether more than the place in the queue tells that the contender holds.
+    pub fn is_proven(self) -> bool {
+        self != Self::Order
+    }
+}
+
 impl<'a> Facts<'a> {
     /// Returns how it is known what the contender waits for.
     pub fn awaited_by(&self) -> AwaitedBy {
@@ -76,6 +117,24 @@ impl<'a> TableAt<'a> {
         let silence = silence.and_then(|session| self.view().silence_of(session));
         let (watching, watched) = self.watching(lock, row);
         Facts { owner: life, connection, expires_in, silence, watching, watched }
+    }
+
+    /// Returns how it is known that a contender holds; `None` for one that does not hold.
+    pub fn held_by(&self, lock: &LockQueue, row: &ContenderRow<'_>) -> Option<HeldBy> {
+        let contender = row.contender;
+        if row.state != ContenderState::Holds {
+            return None;
+        }
+        if contender.role != Role::Queue {
+            return Some(HeldBy::Request);
+        }
+        if is_of_own_lock(&contender.node) {
+            return Some(HeldBy::Own);
+        }
+        let turn = contender.acquired_at().unwrap_or(contender.contends_since(self.table().clock_ahead_ms()));
+        let listed = contender.session().and_then(|session| self.view().watches_as_of(session));
+        let is_listed = !lock.is_assumed() && listed.is_some_and(|listed| listed > turn.plus(JUST_MADE));
+        Some(if is_listed { HeldBy::Watches } else { HeldBy::Order })
     }
 
     /// Returns whether the owner of a contender in an exclusive lock also watches the node before

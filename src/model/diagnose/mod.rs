@@ -69,7 +69,7 @@ mod waits;
 
 pub use crate::queue::is_likely_election;
 pub use code::{Code, MAX_TITLE_WIDTH};
-pub use contender_facts::{AwaitedBy, Facts};
+pub use contender_facts::{AwaitedBy, Facts, HeldBy};
 pub use diagnosis::{Diagnosis, FindingChanges};
 pub use facts::{OwnerState, TableAt, WatchTarget};
 pub use finding::{Finding, Severity};

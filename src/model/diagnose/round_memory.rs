@@ -28,6 +28,11 @@ impl<K: std::hash::Hash + Eq, V> RoundMemory<K, V> {
         self.round += 1;
     }
 
+    /// Returns whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
     /// Returns and confirms the value of a key, creating it if needed.
     pub fn see(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let (seen, value) = self.kept.entry(key).or_insert_with(|| (0, make()));

@@ -59,6 +59,9 @@ impl LockTable {
             Change::Sampled { path, stat } => self.sampled_parent(path, &stat, now),
             Change::Surveyed { view } => {
                 let former = self.surveyed(view);
+                if self.is_in_step() {
+                    self.heads_surveyed(now, &mut out);
+                }
                 self.settle_ends(&former, now, &mut out);
                 self.drop_old_without_parent(now, &mut out);
             }

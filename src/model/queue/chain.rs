@@ -12,7 +12,7 @@ impl LockQueue {
     pub(super) fn count_holders(&self) -> usize {
         let len = self.order().len();
         match self.kind() {
-            _ if len == 0 => 0,
+            _ if len == 0 || self.head_wait().is_some() => 0,
             LockKind::Semaphore => self.leases() - usize::from(self.is_pending()),
             LockKind::ReadWrite => match self.leading_readers() {
                 0 => 1 + self.readers_under_own_write(),
@@ -162,7 +162,7 @@ impl LockQueue {
     }
 
     /// Returns how many read requests stand before the first write request.
-    fn leading_readers(&self) -> usize {
+    pub(super) fn leading_readers(&self) -> usize {
         run(self.readers().len(), |rank| self.order().get(rank) == self.readers().get(rank))
     }
 
@@ -229,6 +229,9 @@ impl LockQueue {
     pub fn waits_for(&self, position: usize, most: usize) -> Vec<&str> {
         if position < self.holding() || position >= self.len() {
             return Vec::new();
+        }
+        if let Some(wait) = self.head_wait().filter(|_| position == 0) {
+            return vec![&wait.node];
         }
         let leases = 0..self.holding().min(most);
         let awaited = match self.kind() {

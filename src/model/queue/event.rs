@@ -48,6 +48,9 @@ pub enum LockEvent {
     Resynced,
     /// The servers have told that the session of a contender that released or left had expired.
     Settled,
+    /// The servers have told that a contender that stood first, and counted as the holder, waits
+    /// itself.
+    Waits,
 }
 
 impl LockEvent {
@@ -77,6 +80,7 @@ impl LockEvent {
             Self::Reconnected => "reconnected",
             Self::Resynced => "resynced",
             Self::Settled => "settled",
+            Self::Waits => "waits",
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ClientIdentity;
 use super::handover::Handover;
+use super::head_waits::HeadWait;
 use super::order::RankedKeys;
 use lockscope_base::znode::{SessionId, Timestamp};
 
@@ -22,6 +23,9 @@ pub(super) struct RareParts {
     pub handover: Option<Box<Handover>>,
     pub maximum: Option<u32>,
     pub session_expired: Option<Box<SessionExpired>>,
+    /// The watch by which the first contender waits. The next lists of the servers show it again.
+    #[serde(skip)]
+    pub head_wait: Option<Box<HeadWait>>,
 }
 
 /// A holder that lost its lock because its session expired.

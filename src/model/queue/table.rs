@@ -71,6 +71,9 @@ pub struct LockTable {
     /// Whether a read was refused since the last complete reading began.
     pub(super) refused: bool,
     pub(super) samples: Samples,
+    /// The locks whose head waits, or may wait, by a watch.
+    #[serde(skip)]
+    pub(super) head_waits: FxHashSet<LockId>,
     #[serde(skip)]
     pub(super) elections: Box<Elections>,
     /// The last comparison. A recording leaves it out of the whole state, since the next follows
@@ -124,6 +127,7 @@ impl LockTable {
             unread_given: 0,
             refused: false,
             samples: Samples::default(),
+            head_waits: FxHashSet::default(),
             elections: Box::default(),
             compared: None,
         }

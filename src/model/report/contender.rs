@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::client::{ClientFacts, ConnectionFacts};
 use super::rfc3339;
-use crate::diagnose::{Facts, TableAt};
+use crate::diagnose::{Facts, HeldBy, TableAt};
 use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use lockscope_base::recipe::RequestMode;
 use lockscope_base::znode::{Timestamp, ZnodePath};
@@ -25,6 +25,8 @@ pub(super) struct ContenderFacts<'a> {
     sequence: Option<i32>,
     mode: RequestMode,
     state: &'static str,
+    /// How it is known that the contender holds; `null` for one that does not.
+    by: Option<&'static str>,
     /// `null` when no session's end deletes the node.
     session: Option<String>,
     /// `null` when the node was not read yet. The session, the stat and the length of the data are
@@ -76,6 +78,7 @@ impl<'a> ContenderFacts<'a> {
             sequence: contender.sequence.map(|sequence| sequence.0),
             mode: row.mode,
             state: if is_live { row.state } else { ContenderState::Unknown }.id(),
+            by: table_at.held_by(lock, row).filter(|_| is_live).map(HeldBy::id),
             session: contender.session().map(|session| session.to_string()),
             ephemeral: read.map(|read| read.session().is_some()),
             created_at: read.and_then(|read| rfc3339(read.created_at)),

@@ -138,7 +138,7 @@ mod tests {
         let contender = |number: u32, czxid: u32, session: &str| {
             json!({
                 "node": format!("lock-000000000{number}"), "path": format!("/locks/a/lock-000000000{number}"),
-                "sequence": number, "mode": "exclusive", "state": "holds", "session": session, "ephemeral": true,
+                "sequence": number, "mode": "exclusive", "state": "holds", "by": "order", "session": session, "ephemeral": true,
                 "created_at": "2024-05-01T14:39:37.250Z", "age_ms": 90_000, "czxid": czxid, "version": 2,
                 "data": "10.0.4.17", "data_encoding": "utf8", "data_length": 9, "data_truncated": false,
                 "waits_for": [], "waits_for_by": null,
@@ -150,6 +150,7 @@ mod tests {
         };
         let mut waiter = contender(1, 11, "0x7");
         waiter["state"] = "waits".into();
+        waiter["by"] = Value::Null;
         waiter["created_at"] = "2024-05-01T14:39:38.250Z".into();
         waiter["age_ms"] = 89_000.into();
         waiter["data"] = "rO0=".into();

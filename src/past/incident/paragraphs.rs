@@ -287,6 +287,8 @@ fn meaning(code: &str) -> Option<&'static str> {
         Code::SequenceOverflow => "the sequence numbers of the queue overflowed",
         Code::PersistentContender => "no session owned the node, so that it did not go by itself",
         Code::AdoptedNode => "its host went on with a newer session",
+        Code::NobodyHolds => "the first in line waited itself, or did not take what was free",
+        Code::UnawareHolder => "the client had not noticed its turn",
         Code::NobodyLeads => "nobody led",
         Code::TwoLeaders => "a former leader may have thought that it still led",
         Code::StaleOwner => "the node belonged to an earlier session of a process that went on with another one",

@@ -11,4 +11,5 @@ mod many_ways;
 mod members;
 mod returned;
 mod tree;
+mod unheld;
 mod waiting;

@@ -8,7 +8,7 @@ use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::facts::short_node;
 use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::Suspicion;
-use crate::diagnose::{Code, Severity};
+use crate::diagnose::{Code, HeldBy, Severity};
 use crate::queue::{ContenderRow, is_likely_election, is_registry};
 use crate::text::human;
 use lockscope_base::znode::{SessionId, Timestamp};
@@ -78,13 +78,19 @@ fn suspicion(
         return None;
     }
     let behind = behind_itself(context, row);
-    let summary = format!(
-        "{}: {} holds, and has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs{behind}{}",
-        headline(context, row)?,
-        context.table_at.who(row.contender),
-        human::duration(silent),
-        context.table_at.slow_servers()
-    );
+    let silence = human::duration(silent);
+    let holds = if context.table_at.held_by(context.lock, row).is_some_and(HeldBy::is_proven) {
+        format!(
+            "holds, and has sent only heartbeats for {silence}: normal while it works outside ZooKeeper, or it hangs"
+        )
+    } else {
+        format!(
+            "stands first, and has sent only heartbeats for {silence}: it works, hangs, or waits for another node, \
+             which no list of watches excludes"
+        )
+    };
+    let (who, slow) = (context.table_at.who(row.contender), context.table_at.slow_servers());
+    let summary = format!("{}: {who} {holds}{behind}{slow}", headline(context, row)?);
     // Work outside ZooKeeper is normal, and `stuck` tells of the wait. A node that its client may have
     // forgotten is not.
     let severity = if behind.is_empty() { Severity::Info } else { Severity::Warning };

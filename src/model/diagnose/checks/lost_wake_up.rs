@@ -1,4 +1,5 @@
-//! A waiter that watches nothing and will not notice when its turn comes.
+//! A waiter that watches nothing and will not notice when its turn comes, and a holder that has not
+//! noticed its turn.
 
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use crate::diagnose::round_memory::{NodeKey, RoundMemory};
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Severity};
 use crate::queue::{ContenderRow, ContenderState};
+use crate::text::human;
+use lockscope_base::recipe::{Recipe, is_of_own_lock};
 use lockscope_base::znode::Timestamp;
 
 const REMEDY: &str = "restart that client, or delete its node, not the head: it does not wait for its turn";
@@ -27,15 +30,31 @@ pub(super) struct SeenUnwatched {
 pub(super) struct LostWakeUp {
     /// The waiters that were seen to watch nothing.
     unwatched: RoundMemory<NodeKey, SeenUnwatched>,
+    /// The last request of each first waiter. A recording leaves it out, since the next look makes it
+    /// again.
+    #[serde(skip)]
+    next_in_line: RoundMemory<NodeKey, LastRequest>,
+}
+
+/// The last request of a client while its contender waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LastRequest {
+    cxid: i64,
+    /// When the connection was made. Numbers start again with each connection.
+    established: Option<Timestamp>,
 }
 
 impl Check for LostWakeUp {
     fn begin(&mut self) {
         self.unwatched.begin();
+        self.next_in_line.begin();
     }
 
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-        found.extend(slept_through(context, &mut self.unwatched));
+        let slept_through = slept_through(context, &mut self.unwatched);
+        let is_known = slept_through.is_some();
+        found.extend(slept_through);
+        found.extend(unnoticed(context, &mut self.next_in_line).filter(|_| !is_known));
         let mut reported = 0;
         for seen in &context.unwatched {
             let last = context.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
@@ -91,6 +110,55 @@ fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, Se
     Some(suspicion.of_client_heard(heard))
 }
 
+/// Returns the suspicion that the holder has not noticed its turn: it has sent no request since it
+/// waited.
+fn unnoticed(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, LastRequest>) -> Option<Suspicion> {
+    let (lock, view) = (context.lock, context.table_at.view());
+    if lock.waiting() == 0 && memory.is_empty() || !lists_at_its_turn(lock.recipe()) {
+        return None;
+    }
+    let last_request = |row: &ContenderRow<'_>| {
+        let (member, connection) = view.connection_of(row.contender.session()?)?;
+        let request = LastRequest { cxid: connection.last_cxid?, established: connection.established };
+        Some((request, member.connections.as_ref()?.at))
+    };
+    let next = lock.row(lock.holding()).filter(|row| row.state == ContenderState::Waits);
+    if let Some((next, (request, _))) = next.and_then(|next| Some((next, last_request(&next)?))) {
+        *memory.see((lock.id(), next.contender.czxid.0), || request) = request;
+    }
+    let row = lock.row(0).filter(|row| row.state == ContenderState::Holds && !is_of_own_lock(&row.contender.node))?;
+    let waited = *memory.recall(&(lock.id(), row.contender.czxid.0))?;
+    let turn = row.contender.acquired_at()?;
+    let (request, gathered) = last_request(&row)?;
+    if request != waited || gathered < turn.plus(context.thresholds.settled_after) {
+        return None;
+    }
+    let summary = format!(
+        "the turn of {} came {} ago, and its client has not noticed: it has sent no request since",
+        context.table_at.who(row.contender),
+        human::duration(gathered.since(turn))
+    );
+    let severity = if lock.waiting() > 0 { Severity::Warning } else { Severity::Info };
+    let remedy = "look at that process: it hangs, or lost the event; restart it if it does not go on";
+    let finding = of_contender(Code::UnawareHolder, severity, context, row.contender).because(summary, remedy);
+    Some(Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0))
+}
+
+/// Returns whether a library lists the queue when the node before its own is gone, so that its client
+/// sends a request at its turn.
+fn lists_at_its_turn(recipe: Recipe) -> bool {
+    matches!(
+        recipe,
+        Recipe::CuratorMutex
+            | Recipe::CuratorReadWrite
+            | Recipe::CuratorLatch
+            | Recipe::KazooLock
+            | Recipe::KazooReadWrite
+            | Recipe::GoLock
+            | Recipe::ZookeeperWriteLock
+    )
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -98,7 +166,46 @@ pub(super) mod tests {
     use lockscope_base::znode::ZnodePath;
 
     pub fn examples() -> Vec<Example> {
-        [false, true].map(|at_its_turn| (Code::LostWakeUp, lost_wake_up(at_its_turn))).into()
+        let unnoticed = {
+            let mut world = turn_unnoticed();
+            world.pass(6);
+            (Code::UnawareHolder, world)
+        };
+        [false, true]
+            .map(|at_its_turn| (Code::LostWakeUp, lost_wake_up(at_its_turn)))
+            .into_iter()
+            .chain([unnoticed])
+            .collect()
+    }
+
+    /// A sound waiter whose turn has just come.
+    fn turn_unnoticed() -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        let head = world.create(&curator("/l", 1), 1);
+        for session in [2, 3] {
+            world.create(&curator("/l", session), session.into());
+        }
+        world.pass(10);
+        world.delete(&head);
+        world
+    }
+
+    #[test]
+    fn a_turn_that_a_client_has_not_noticed_is_reported_until_it_sends_a_request() {
+        let mut world = turn_unnoticed();
+        assert_eq!(world.pass(2).0, []);
+        world.pass(4);
+        assert_eq!(world.codes(Severity::Info), [Code::UnawareHolder]);
+        world.client(2).cxid += 1;
+        assert_eq!(world.pass(1).1, [Code::UnawareHolder]);
+    }
+
+    #[test]
+    fn a_client_that_lists_the_queue_at_its_turn_has_noticed() {
+        let mut world = turn_unnoticed();
+        world.client(2).cxid += 1;
+        world.pass(10);
+        assert_eq!(world.codes(Severity::Info), []);
     }
 
     fn lost_wake_up(at_its_turn: bool) -> DiagnosisFixture {

@@ -12,6 +12,7 @@ mod head_expired;
 mod idle;
 mod leaked;
 mod lost_wake_up;
+mod nobody_holds;
 mod nobody_leads;
 mod orphan;
 mod orphan_suspected;
@@ -63,6 +64,7 @@ checks! {
     orphan: Orphan,
     orphan_suspected: OrphanSuspected,
     lost_wake_up: LostWakeUp,
+    nobody_holds: NobodyHolds,
     expiring: ExpiringHolder,
     silent: SilentHolder,
     adopted: AdoptedNode,

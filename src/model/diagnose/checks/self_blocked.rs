@@ -105,6 +105,7 @@ pub(super) mod tests {
         while nodes.len() > 1 {
             world.pass(10);
             world.delete(&nodes.remove(0));
+            world.client(1).cxid += 1;
         }
         assert_eq!(world.codes(Severity::Warning), []);
     }

@@ -97,7 +97,7 @@ pub(super) mod tests {
 
     pub fn examples() -> Vec<Example> {
         let found = |world: DiagnosisFixture| (Code::Stuck, at_the_first_look(world));
-        let leases = [(1, None), (2, None), (2, Some("2")), (2, Some("3")), (6, None)];
+        let leases = [(1, None), (2, None), (2, Some("2")), (6, None)];
         let of_leases = leases.map(|(held, maximum)| (Code::StuckLease, stuck_leases(held, maximum)));
         let of_locks =
             vec![(Code::Stuck, stuck(1)), (Code::Stuck, stuck(2)), found(stuck(2)), (Code::Stuck, readers())];

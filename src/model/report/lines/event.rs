@@ -83,6 +83,9 @@ pub fn happening(happening: &Happening, reason: Option<&str>, utc: bool) -> Stri
     if happening.event == LockEvent::Settled {
         add(format_args!("  its session had expired"));
     }
+    if happening.event == LockEvent::Waits {
+        add(format_args!("  it stands first, but its session watches another node"));
+    }
     if happening.may_have_expired {
         add(format_args!("  or its session expired"));
     }

@@ -7,7 +7,7 @@ use super::unseen::NOT_KNOWN;
 use super::{Tone, Writer};
 use lockscope_base::recipe::{RequestMode, Role};
 use lockscope_base::znode::{Sequence, SessionId, Timestamp};
-use lockscope_model::diagnose::{Facts, OwnerState, WatchTarget};
+use lockscope_model::diagnose::{Facts, HeldBy, OwnerState, TableAt, WatchTarget};
 use lockscope_model::queue::{
     Contender, ContenderRow, ContenderState, HeldSince, HoldBounds, LastConnection, LockQueue, LockTable,
 };
@@ -196,7 +196,10 @@ impl Selected<'_> {
         let more = if nodes.len() > MAX_NAMED { ", and more" } else { "" };
         nodes.truncate(MAX_NAMED);
         let text = match (nodes.is_empty(), self.row.state) {
-            (true, ContenderState::Holds) => "nobody".to_owned(),
+            (true, ContenderState::Holds) => {
+                let by = TableAt::new(self.table, self.now).held_by(self.lock, &self.row).map(HeldBy::title);
+                by.map_or_else(|| "nobody".to_owned(), |by| format!("nobody, {by}"))
+            }
             (true, _) => "nobody that is known".to_owned(),
             (false, _) if nodes.len() > 1 => {
                 let numbers: Vec<_> = nodes.iter().map(|node| short(node)).collect();

@@ -29,6 +29,9 @@ pub fn write_happening(page: &mut Writer, happening: &Happening, utc: bool) {
     if happening.event == LockEvent::Settled {
         page.fact("why", "its session had expired: the server that ends sessions counted it", Tone::Text);
     }
+    if happening.event == LockEvent::Waits {
+        page.fact("why", "it stands first, but its session watches another node of the queue", Tone::Text);
+    }
     if happening.may_have_expired {
         page.fact("or", MAY_HAVE_EXPIRED, Tone::Text);
     }

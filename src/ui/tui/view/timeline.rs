@@ -195,6 +195,7 @@ fn event(view: View<'_>, event: LockEvent, may_have_expired: bool) -> Cell {
         LockEvent::Released => ("-", theme.text),
         LockEvent::Left => ("-", theme.dim),
         LockEvent::Expired | LockEvent::Settled => (signs.warning, theme.bad),
+        LockEvent::Waits => (signs.warning, theme.wait),
         LockEvent::LockFound | LockEvent::LockGone => (" ", theme.dim),
         LockEvent::Disconnected | LockEvent::Overloaded => (signs.bad, theme.bad),
         LockEvent::Reconnected | LockEvent::Resynced => (" ", theme.unsure),

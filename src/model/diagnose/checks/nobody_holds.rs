@@ -1,0 +1,238 @@
+//! Contenders wait, and nobody holds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::context::{Check, LockContext, of_contender};
+use crate::diagnose::facts::short_node;
+use crate::diagnose::suspicion::Suspicion;
+use crate::diagnose::{Code, OwnerState, Severity};
+use crate::queue::{ContenderRow, HeadAwaits, HeadWait, is_registry};
+use lockscope_base::recipe::{LockKind, Role};
+
+/// Reports a head that waits itself, as the servers' lists of watches show it, and a semaphore with
+/// a free lease that the head of its queue does not take.
+///
+/// A node of another queue that the head waits for may hold as it should: `foreign_child` tells of
+/// that.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct NobodyHolds;
+
+impl Check for NobodyHolds {
+    fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let lock = context.lock;
+        if lock.waiting() == 0 || lock.is_assumed() || is_registry(lock) {
+            return;
+        }
+        match lock.head_wait() {
+            Some(wait) => found.extend(by_watch(context, wait)),
+            None if lock.kind() == LockKind::Semaphore => found.extend(free_lease(context)),
+            None => {}
+        }
+    }
+}
+
+/// Reports a head that waits for a node that does not let it in.
+fn by_watch(context: &LockContext<'_>, wait: &HeadWait) -> Option<Suspicion> {
+    let lock = context.lock;
+    let head = lock.row(0)?;
+    let who = context.table_at.who(head.contender);
+    let (node, own) = (short_node(&wait.node), short_node(&head.contender.node));
+    let (severity, why, remedy) = match wait.awaits {
+        HeadAwaits::Behind => {
+            let position = context.table_at.table().position(&lock.queue_path().child(&wait.node))?.1;
+            let behind = context.table_at.who(lock.row(position)?.contender);
+            (
+                Severity::Critical,
+                format!("waits for {node} behind it, of {behind}, which waits for it"),
+                "restart one of the two clients, and update the library whose reader waits for a later writer"
+                    .to_owned(),
+            )
+        }
+        HeadAwaits::Gone => (
+            Severity::Critical,
+            format!("waits for {node}, which is gone and does not come back"),
+            format!("restart that client, or delete its {own}: it does not know that it is its turn"),
+        ),
+        HeadAwaits::Foreign if context.table_at.table().position(&lock.queue_path().child(&wait.node)).is_some() => {
+            return None;
+        }
+        HeadAwaits::Foreign => (
+            Severity::Warning,
+            format!("waits for {node}, which is no contender of this queue"),
+            format!("see what {node} is, and move it to a parent of its own: the library counts it as a contender"),
+        ),
+    };
+    let summary = format!("nobody holds: {who} stands first, but {why}");
+    let finding = of_contender(Code::NobodyHolds, severity, context, head.contender).because(summary, remedy);
+    Some(Suspicion::proved(finding, wait.since).of_state(head.contender.czxid.0))
+}
+
+/// Reports a free lease that the head of the queue does not take.
+fn free_lease(context: &LockContext<'_>) -> Option<Suspicion> {
+    let lock = context.lock;
+    let is_free = lock.maximum().map_or(lock.holding() == 0, |maximum| lock.holding() < maximum as usize);
+    let mut waiting = lock.rows(lock.holding()..lock.len());
+    let head = waiting.next().filter(|head| is_free && head.contender.role == Role::Queue)?;
+    let again = queued_again(context, &head);
+    let (who, own) = (context.table_at.who(head.contender), short_node(&head.contender.node));
+    let waits = waiting.count() + 1;
+    let (severity, why, remedy) = match again {
+        Some(again) => (
+            // A client that hangs may go on.
+            match context.table_at.owner_of(head.contender).0 {
+                OwnerState::Live => Severity::Critical,
+                _ => Severity::Warning,
+            },
+            format!(
+                "is the head of the queue by {own}, and queued again as {again}: it seems to have left the head behind"
+            ),
+            format!("delete {own}, the head: {again} of the same client stays in the queue"),
+        ),
+        None => (
+            Severity::Warning,
+            format!("is the head of the queue, and does not take it by {own}"),
+            format!("look at that process: restart it, or delete its {own}, and the next in line gets the lease"),
+        ),
+    };
+    let free = if lock.holding() == 0 { "nobody holds: a lease is free" } else { "a lease is free" };
+    let summary = format!("{free} and {waits} wait: {who} {why}");
+    let finding = of_contender(Code::NobodyHolds, severity, context, head.contender).because(summary, remedy);
+    let suspicion = Suspicion::new(finding, context.now(), context.thresholds.settled_after);
+    Some(suspicion.of_state(head.contender.czxid.0))
+}
+
+/// Returns a later node of the head's session in the queue.
+fn queued_again(context: &LockContext<'_>, head: &ContenderRow<'_>) -> Option<String> {
+    let positions = context.repeated.get(&head.contender.session()?)?;
+    let later = positions.iter().find(|position| **position > head.position)?;
+    Some(short_node(&context.lock.row(*later)?.contender.node))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, latch, uuid};
+    use crate::queue::ContenderState;
+    use lockscope_base::znode::ZnodePath;
+
+    pub fn examples() -> Vec<Example> {
+        let worlds = [reader_and_writer().0, behind_a_gone_node().0, free_semaphore(true), free_semaphore(false)];
+        worlds
+            .map(|mut world| {
+                world.pass(6);
+                (Code::NobodyHolds, world)
+            })
+            .into()
+    }
+
+    /// Lets only the given watches of a client count.
+    fn watch(world: &mut DiagnosisFixture, session: i64, watched: &[&ZnodePath]) {
+        let client = world.client(session);
+        (client.sound, client.watches) = (false, watched.iter().map(|path| (*path).clone()).collect());
+    }
+
+    fn reader_and_writer() -> (DiagnosisFixture, ZnodePath, ZnodePath) {
+        let mut world = DiagnosisFixture::new();
+        let name = |kind: &str, number| format!("/l/{}{kind}", uuid(number).replace('-', ""));
+        let reader = world.create(&name("__rlock__", 1), 1);
+        let writer = world.create(&name("__lock__", 2), 2);
+        watch(&mut world, 1, &[&writer]);
+        (world, reader, writer)
+    }
+
+    fn behind_a_gone_node() -> (DiagnosisFixture, [ZnodePath; 3]) {
+        let mut world = DiagnosisFixture::new();
+        let nodes = [1, 2, 3].map(|session| world.create(&format!("/l/x-{session}-"), session));
+        world.delete(&nodes[0]);
+        watch(&mut world, 2, &[&nodes[0]]);
+        (world, nodes)
+    }
+
+    fn free_semaphore(queues_again: bool) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        world.create_at("/s/leases", 0);
+        for (number, session) in [(1, 1), (2, if queues_again { 1 } else { 3 }), (3, 2)] {
+            world.create(&curator("/s/locks", number), session);
+        }
+        world
+    }
+
+    fn states(world: &DiagnosisFixture) -> Vec<ContenderState> {
+        let lock = world.lock("/l");
+        lock.rows(0..lock.len()).map(|row| row.state).collect()
+    }
+
+    #[test]
+    fn a_reader_that_waits_for_a_writer_behind_it_does_not_hold_until_that_one_goes() {
+        let (mut world, _, writer) = reader_and_writer();
+        world.pass(2);
+        assert_eq!(states(&world), [ContenderState::Holds, ContenderState::Waits], "one list proves nothing");
+        world.pass(3);
+        assert_eq!(states(&world), [ContenderState::Waits; 2]);
+        let lock = world.lock("/l");
+        assert_eq!((lock.holding(), lock.waits_for(0, 9)), (0, vec![writer.name()]));
+        assert_eq!(world.codes(Severity::Warning), [Code::NobodyHolds]);
+        world.delete(&writer);
+        world.client(1).watches.clear();
+        assert_eq!(world.pass(1).1, [Code::NobodyHolds]);
+        assert_eq!(states(&world), [ContenderState::Holds]);
+    }
+
+    #[test]
+    fn a_node_that_is_gone_keeps_a_head_waiting() {
+        let (mut world, nodes) = behind_a_gone_node();
+        world.pass(6);
+        assert_eq!(states(&world), [ContenderState::Waits; 2]);
+        assert_eq!(world.codes(Severity::Warning), [Code::NobodyHolds]);
+        let finding = world.found(Code::NobodyHolds).expect("it stands");
+        assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Critical, Some(nodes[1].name())));
+    }
+
+    #[test]
+    fn watches_that_only_follow_are_no_waits() {
+        // A holder watches the next in line, and the page of another one watches all.
+        let mut world = DiagnosisFixture::new();
+        let nodes = [1, 2, 3].map(|session| world.create(&curator("/l", session), session.into()));
+        watch(&mut world, 1, &[&nodes[1]]);
+        world.client(9).watches = nodes.to_vec();
+        // A leader watches its follower.
+        let leader = world.create(&latch("/e", 4), 4);
+        let follower = world.create(&latch("/e", 5), 5);
+        watch(&mut world, 4, &[&follower]);
+        world.client(5).watches.push(leader);
+        // A reader that holds belongs to a process whose other thread waits.
+        let name = |kind: &str, number| format!("/rw/{}{kind}", uuid(number).replace('-', ""));
+        world.create(&name("__rlock__", 6), 6);
+        let writer = world.create(&name("__lock__", 7), 7);
+        world.create(&name("__rlock__", 8), 6);
+        watch(&mut world, 6, &[&writer]);
+        world.pass(10);
+        assert_eq!(world.found(Code::NobodyHolds), None);
+        assert!(["/l", "/e", "/rw"].iter().all(|lock| world.lock(lock).holding() == 1));
+    }
+
+    #[test]
+    fn a_head_behind_a_node_of_another_library_waits_for_it() {
+        let mut world = DiagnosisFixture::new();
+        let other = world.create(&curator("/l", 1), 1);
+        world.create(&format!("/l/{}__lock__", uuid(2).replace('-', "")), 2);
+        watch(&mut world, 2, &[&other]);
+        world.pass(6);
+        let holding: Vec<usize> = world.table.locks().map(|lock| lock.holding()).collect();
+        assert_eq!(holding, [1, 0]);
+        assert_eq!(world.found(Code::NobodyHolds), None, "the other one holds");
+    }
+
+    #[test]
+    fn a_free_lease_that_nobody_takes_is_reported_after_a_hand_over_would_have_been_done() {
+        let mut world = free_semaphore(true);
+        assert_eq!(world.pass(2).0, []);
+        world.pass(4);
+        let finding = world.found(Code::NobodyHolds).expect("it stands").clone();
+        assert_eq!(finding.severity, Severity::Critical, "{}", finding.summary);
+        let mut full = free_semaphore(false);
+        full.create("/s/leases/_c_00000000-0000-4000-8000-00000000000a-lease-", 8);
+        full.pass(10);
+        assert_eq!(full.found(Code::NobodyHolds), None, "how many leases there are is not known");
+    }
+}
