@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{ChildName, LockKind, OwnRecipe, Recipe, RequestMode, election, ids, names};
-use crate::znode::{Sequence, ZnodePath};
+use crate::znode::{Sequence, ZnodePath, ZnodeStat};
 
 /// Curator's semaphore at X queues in `X/locks` and keeps its leases in `X/leases`.
 const LOCKS: &str = "locks";
@@ -146,6 +146,15 @@ impl Classifier {
             _ if Self::is_hint(queue) => vec![queue.clone()],
             _ => Vec::new(),
         }
+    }
+
+    /// Returns whether a node that is classified so is a contender, by its stat.
+    ///
+    /// A node that the user named as a lock is one although no session owns it, such as a barrier:
+    /// unless it has or had children, since then it is a parent.
+    pub fn counts(&self, path: &ZnodePath, place: &Classification, stat: &ZnodeStat) -> bool {
+        let is_bare = stat.num_children == 0 && stat.cversion == 0;
+        stat.ephemeral_owner.is_some() || !place.needs_ephemeral() || is_bare && self.is_named(path)
     }
 
     /// Returns whether the user named this node as a single-node lock.

@@ -119,10 +119,11 @@ impl<'a> TableAt<'a> {
         Facts { owner: life, connection, expires_in, silence, watching, watched }
     }
 
-    /// Returns how it is known that a contender holds; `None` for one that does not hold.
+    /// Returns how it is known that a contender holds; `None` for one that does not hold, or that no
+    /// session owns.
     pub fn held_by(&self, lock: &LockQueue, row: &ContenderRow<'_>) -> Option<HeldBy> {
         let contender = row.contender;
-        if row.state != ContenderState::Holds {
+        if row.state != ContenderState::Holds || contender.is_read() && contender.session().is_none() {
             return None;
         }
         if contender.role != Role::Queue {

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::pending_reads::PendingRead;
 use super::{COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, NodeRead, ReadAnswer, WatchStyle, is_servers_own};
 use crate::queue::{Change, is_empty_election};
-use lockscope_base::recipe::{Classification, Classifier};
+use lockscope_base::recipe::Classifier;
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
 
 impl Follower {
@@ -63,8 +63,7 @@ impl Follower {
         let stat = node.stat;
         let place = self.classifier.classify(path);
         let maximum = self.holds_maximum(path);
-        let counts = |place: &Classification| stat.ephemeral_owner.is_some() || !place.needs_ephemeral();
-        let contends = place.as_ref().is_some_and(counts);
+        let contends = place.as_ref().is_some_and(|place| self.classifier.counts(path, place, &stat));
         // Before the read, the node may have been reported as a contender; then it must be reported
         // that it is none.
         let was_taken_for_one = place.is_some() && !entry.walk;

@@ -154,10 +154,7 @@ impl LockTable {
     fn seen(&mut self, path: &ZnodePath, node: Node, now: Timestamp, out: &mut Vec<Happening>) {
         self.unreadable.remove(path);
         self.unread_in_semaphores.remove(path);
-        let place = self
-            .classifier
-            .classify(path)
-            .filter(|place| !place.needs_ephemeral() || node.stat.ephemeral_owner.is_some());
+        let place = self.classifier.classify(path).filter(|place| self.classifier.counts(path, place, &node.stat));
         let Some(place) = place else {
             self.lease_unreadable(path, now, out);
             self.note_maximum(path, &node);

@@ -141,9 +141,7 @@ impl OwnRecipe {
             return Err(BadRecipe::TooMany);
         }
         let name: &'static str = Box::leak(definition.name.clone().into_boxed_str());
-        let single = definition.kind == LockKind::SingleNode;
-        let traits =
-            Traits { id: name, title: name, kind: definition.kind, needs_ephemeral: single || !definition.persistent };
+        let traits = Traits { id: name, title: name, kind: definition.kind, needs_ephemeral: !definition.persistent };
         let defined: &'static Defined = Box::leak(Box::new(Defined { definition, pattern, traits }));
         known.push(defined);
         Ok(Self(defined))

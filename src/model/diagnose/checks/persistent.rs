@@ -7,10 +7,14 @@ use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::{ContenderRow, ContenderState};
-use lockscope_base::recipe::Recipe;
+use crate::text::human;
+use lockscope_base::recipe::{LockKind, Recipe};
 
 const REMEDY: &str =
     "find out which application makes persistent nodes here; if it is gone, delete them, guarded by their czxids";
+
+const REMEDY_OF_ONE: &str =
+    "find out which job made it, and whether that still runs; if not, delete the node, guarded by its czxid";
 
 /// Reports one finding per lock, about its first persistent contender. Hive's locks are persistent
 /// by design.
@@ -53,6 +57,16 @@ fn describe(context: &LockContext<'_>, first: &ContenderRow<'_>, count: usize) -
         2 => format!("; nor does 1 more of {} contenders", lock.len()),
         _ => format!("; nor do {} more of {} contenders", count - 1, lock.len()),
     };
+    if lock.kind() == LockKind::SingleNode {
+        let created = human::duration(
+            context.now().since(first.contender.contends_since(context.table_at.table().clock_ahead_ms())),
+        );
+        let watch = human::plural(context.waiting(), "session watches it", "sessions watch it");
+        let summary =
+            format!("{node} has stood for {created} and is owned by no session, so it does not go by itself; {watch}");
+        return finding(Code::PersistentContender, severity, lock, Some(&first.contender.node))
+            .because(summary, REMEDY_OF_ONE);
+    }
     let verb = if first.state == ContenderState::Holds { "holds" } else { "stands in the queue" };
     let summary = format!("{node} {verb} and is owned by no session, so it does not go by itself{others}");
     finding(Code::PersistentContender, severity, lock, Some(&first.contender.node)).because(summary, REMEDY)
@@ -66,8 +80,11 @@ pub(super) mod tests {
 
     pub fn examples() -> Vec<Example> {
         [&[0, 2][..], &[2, 0, 0], &[0, 0, 0, 2]]
-            .map(|sessions| (Code::PersistentContender, persistent(sessions)))
-            .into()
+            .map(persistent)
+            .into_iter()
+            .chain([barrier()])
+            .map(|world| (Code::PersistentContender, world))
+            .collect()
     }
 
     fn persistent(sessions: &[i64]) -> DiagnosisFixture {
@@ -135,6 +152,27 @@ pub(super) mod tests {
         world.pass(3);
         assert_eq!(world.codes(Severity::Info), [Code::PersistentContender]);
         assert_eq!(world.codes(Severity::Warning), []);
+    }
+
+    /// Returns a barrier that the user named as a lock, and a session that watches it.
+    fn barrier() -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
+        world.table = crate::queue::LockTable::new([path("/app/barrier")]);
+        for change in crate::testing::reading([]) {
+            world.apply(change);
+        }
+        world.create_at("/app/barrier", 0);
+        world.client(2).watches = vec![path("/app/barrier")];
+        world.pass(2);
+        world
+    }
+
+    #[test]
+    fn a_persistent_node_that_is_named_as_a_lock_is_held_by_nobody_and_keeps_its_watchers_waiting() {
+        let world = barrier();
+        let finding = world.found(Code::PersistentContender).expect("the finding stands");
+        assert_eq!(finding.severity, Severity::Critical, "{}", finding.summary);
+        assert_eq!(world.lock("/app/barrier").holding(), 1);
     }
 
     #[test]
