@@ -73,7 +73,9 @@ pub(super) enum AmongReturned {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $code:ident { $($traits:tt)* })*) => {
+    ($($(#[$doc:meta])* $code:ident(
+        $id:literal, $title:literal, $evidence:ident, $explains:ident, $found_after:ident, $among_returned:ident
+    ))*) => {
         /// The kind of a finding, ordered from the worst to the mildest. Kinds that were added later
         /// come last, since recordings store the position.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -88,259 +90,78 @@ macro_rules! codes {
 
             pub(super) const fn traits(self) -> Traits {
                 match self {
-                    $(Self::$code => Traits { $($traits)* },)*
+                    $(Self::$code => Traits {
+                        id: $id,
+                        title: $title,
+                        evidence: Evidence::$evidence,
+                        explains: Explains::$explains,
+                        found_after: FoundAfter::$found_after,
+                        among_returned: AmongReturned::$among_returned,
+                    },)*
                 }
             }
         }
     };
 }
 
+// The columns are those of `Traits`.
 codes! {
     /// Sessions that wait for each other in a cycle, across locks.
-    Deadlock {
-        id: "deadlock",
-        title: "deadlock",
-        evidence: Evidence::Znodes,
-        explains: Explains::Cause,
-        found_after: FoundAfter::Lasted,
-        among_returned: AmongReturned::Falls,
-    }
+    Deadlock("deadlock", "deadlock", Znodes, Cause, Lasted, Falls)
     /// A node whose session no longer exists.
-    Ghost {
-        id: "ghost",
-        title: "ghost",
-        evidence: Evidence::Liveness,
-        explains: Explains::Cause,
-        found_after: FoundAfter::GhostTime,
-        among_returned: AmongReturned::StandsOfOthers,
-    }
+    Ghost("ghost", "ghost", Liveness, Cause, GhostTime, StandsOfOthers)
     /// A member has other nodes than the others.
-    MemberDisagrees {
-        id: "member-disagrees",
-        title: "stale member",
-        evidence: Evidence::Znodes,
-        explains: Explains::Cause,
-        found_after: FoundAfter::GhostTime,
-        among_returned: AmongReturned::Stands,
-    }
+    MemberDisagrees("member-disagrees", "stale member", Znodes, Cause, GhostTime, Stands)
     /// Two nodes of one attempt: the reply to the first create was lost.
-    Orphan {
-        id: "orphan",
-        title: "orphan",
-        evidence: Evidence::Znodes,
-        explains: Explains::Cause,
-        found_after: FoundAfter::TwoLooks,
-        among_returned: AmongReturned::Falls,
-    }
+    Orphan("orphan", "orphan", Znodes, Cause, TwoLooks, Falls)
     /// A waiter whose session queues a second time and does not watch for the first node.
-    OrphanSuspected {
-        id: "orphan-suspected",
-        title: "orphan?",
-        evidence: Evidence::Servers,
-        explains: Explains::Beside,
-        found_after: FoundAfter::Settled,
-        among_returned: AmongReturned::Falls,
-    }
+    OrphanSuspected("orphan-suspected", "orphan?", Servers, Beside, Settled, Falls)
     /// A session waits for a lock that it holds itself.
-    SelfBlocked {
-        id: "self-blocked",
-        title: "self-blocked",
-        evidence: Evidence::Znodes,
-        explains: Explains::Cause,
-        found_after: FoundAfter::Lasted,
-        among_returned: AmongReturned::Falls,
-    }
+    SelfBlocked("self-blocked", "self-blocked", Znodes, Cause, Lasted, Falls)
     /// A waiter that watches nothing.
-    LostWakeUp {
-        id: "lost-wake-up",
-        title: "lost-wake-up",
-        evidence: Evidence::Liveness,
-        explains: Explains::Cause,
-        found_after: FoundAfter::Settled,
-        among_returned: AmongReturned::Falls,
-    }
+    LostWakeUp("lost-wake-up", "lost-wake-up", Liveness, Cause, Settled, Falls)
     /// A holder whose client is gone. Its node is deleted when the session expires.
-    ExpiringHolder {
-        id: "expiring-holder",
-        title: "expiring",
-        evidence: Evidence::Liveness,
-        explains: Explains::Cause,
-        found_after: FoundAfter::TwoLooks,
-        among_returned: AmongReturned::StandsOfOthers,
-    }
+    ExpiringHolder("expiring-holder", "expiring", Liveness, Cause, TwoLooks, StandsOfOthers)
     /// A holder whose client is connected but misses its heartbeats.
-    SilentHolder {
-        id: "silent-holder",
-        title: "silent",
-        evidence: Evidence::Liveness,
-        explains: Explains::Beside,
-        found_after: FoundAfter::TwoLooks,
-        among_returned: AmongReturned::StandsOfOthers,
-    }
+    SilentHolder("silent-holder", "silent", Liveness, Beside, TwoLooks, StandsOfOthers)
     /// A holder whose client sends only heartbeats.
-    IdleHolder {
-        id: "idle-holder",
-        title: "idle-holder",
-        evidence: Evidence::Servers,
-        explains: Explains::Cause,
-        found_after: FoundAfter::StuckTime,
-        among_returned: AmongReturned::StandsOfOthers,
-    }
+    IdleHolder("idle-holder", "idle-holder", Servers, Cause, StuckTime, StandsOfOthers)
     /// A lock without a hand-over for long, though others wait.
-    Stuck {
-        id: "stuck",
-        title: "stuck",
-        evidence: Evidence::Znodes,
-        explains: Explains::Symptom,
-        found_after: FoundAfter::StuckTimeAtMost,
-        among_returned: AmongReturned::Falls,
-    }
+    Stuck("stuck", "stuck", Znodes, Symptom, StuckTimeAtMost, Falls)
     /// A lease that was not returned for long, though others wait.
-    StuckLease {
-        id: "stuck-lease",
-        title: "stuck-lease",
-        evidence: Evidence::Znodes,
-        explains: Explains::Symptom,
-        found_after: FoundAfter::StuckTimeAtMost,
-        among_returned: AmongReturned::Falls,
-    }
+    StuckLease("stuck-lease", "stuck-lease", Znodes, Symptom, StuckTimeAtMost, Falls)
     /// The sequence numbers of the queue are about to overflow, or have overflowed.
-    SequenceOverflow {
-        id: "sequence-overflow",
-        title: "overflow",
-        evidence: Evidence::Znodes,
-        explains: Explains::Beside,
-        found_after: FoundAfter::FirstLook,
-        among_returned: AmongReturned::Stands,
-    }
+    SequenceOverflow("sequence-overflow", "overflow", Znodes, Beside, FirstLook, Stands)
     /// A persistent contender, which no session's end deletes.
-    PersistentContender {
-        id: "persistent-contender",
-        title: "persistent",
-        evidence: Evidence::Znodes,
-        explains: Explains::Cause,
-        found_after: FoundAfter::FirstLook,
-        among_returned: AmongReturned::StandsOfOthers,
-    }
+    PersistentContender("persistent-contender", "persistent", Znodes, Cause, FirstLook, StandsOfOthers)
     /// Nodes of another recipe in the lock parent.
-    ForeignChild {
-        id: "foreign-child",
-        title: "foreign node",
-        evidence: Evidence::Znodes,
-        explains: Explains::Beside,
-        found_after: FoundAfter::TwoLooks,
-        among_returned: AmongReturned::Stands,
-    }
+    ForeignChild("foreign-child", "foreign node", Znodes, Beside, TwoLooks, Stands)
     /// A node whose session is about to end, while the same host goes on with a newer session.
-    AdoptedNode {
-        id: "adopted-node",
-        title: "adopted-node",
-        evidence: Evidence::Liveness,
-        explains: Explains::Beside,
-        found_after: FoundAfter::TwoLooks,
-        among_returned: AmongReturned::StandsOfOthers,
-    }
+    AdoptedNode("adopted-node", "adopted-node", Liveness, Beside, TwoLooks, StandsOfOthers)
     /// The previous holder lost the lock because its session expired.
-    HeadChangedByExpiry {
-        id: "head-changed-by-expiry",
-        title: "expired head",
-        evidence: Evidence::Servers,
-        explains: Explains::Beside,
-        found_after: FoundAfter::FirstLook,
-        among_returned: AmongReturned::StandsOfOthers,
-    }
+    HeadChangedByExpiry("head-changed-by-expiry", "expired head", Servers, Beside, FirstLook, StandsOfOthers)
     /// Watches on deleted nodes whose names never come back.
-    LeakedWatch {
-        id: "leaked-watch",
-        title: "leaked-watch",
-        evidence: Evidence::Servers,
-        explains: Explains::Beside,
-        found_after: FoundAfter::Settled,
-        among_returned: AmongReturned::StandsOfOthers,
-    }
+    LeakedWatch("leaked-watch", "leaked-watch", Servers, Beside, Settled, StandsOfOthers)
     /// A lock parent without contenders.
-    EmptyParent {
-        id: "empty-parent",
-        title: "empty-parent",
-        evidence: Evidence::Znodes,
-        explains: Explains::Beside,
-        found_after: FoundAfter::EmptyTime,
-        among_returned: AmongReturned::Stands,
-    }
+    EmptyParent("empty-parent", "empty-parent", Znodes, Beside, EmptyTime, Stands)
     /// An election that had a leader or candidates has no leader.
-    NobodyLeads {
-        id: "nobody-leads",
-        title: "nobody leads",
-        evidence: Evidence::Znodes,
-        explains: Explains::Cause,
-        found_after: FoundAfter::StuckTimeAtMost,
-        among_returned: AmongReturned::Falls,
-    }
+    NobodyLeads("nobody-leads", "nobody leads", Znodes, Cause, StuckTimeAtMost, Falls)
     /// A former leader may think that it still leads, while another one leads.
-    TwoLeaders {
-        id: "two-leaders",
-        title: "two leaders",
-        evidence: Evidence::Liveness,
-        explains: Explains::Beside,
-        found_after: FoundAfter::TwoLooks,
-        among_returned: AmongReturned::Falls,
-    }
+    TwoLeaders("two-leaders", "two leaders", Liveness, Beside, TwoLooks, Falls)
     /// A leader or holder whose node belongs to an earlier session of a process that goes on with
     /// another one.
-    StaleOwner {
-        id: "stale-owner",
-        title: "stale owner",
-        evidence: Evidence::Liveness,
-        explains: Explains::Cause,
-        found_after: FoundAfter::GhostTime,
-        among_returned: AmongReturned::StandsOfOthers,
-    }
+    StaleOwner("stale-owner", "stale owner", Liveness, Cause, GhostTime, StandsOfOthers)
     /// Leadership that changes hands again and again.
-    Flapping {
-        id: "flapping",
-        title: "flapping",
-        evidence: Evidence::Znodes,
-        explains: Explains::Beside,
-        found_after: FoundAfter::FlappingTime,
-        among_returned: AmongReturned::Falls,
-    }
+    Flapping("flapping", "flapping", Znodes, Beside, FlappingTime, Falls)
     /// A candidate has gone and not come back, or there are fewer candidates than expected.
-    ParticipantMissing {
-        id: "participant-missing",
-        title: "missing",
-        evidence: Evidence::Liveness,
-        explains: Explains::Beside,
-        found_after: FoundAfter::StuckTime,
-        among_returned: AmongReturned::Falls,
-    }
+    ParticipantMissing("participant-missing", "missing", Liveness, Beside, StuckTime, Falls)
     /// A lock whose first waiter has waited for long. It is not known whether it was handed on
     /// meanwhile.
-    MayBeStuck {
-        id: "may-be-stuck",
-        title: "stuck?",
-        evidence: Evidence::Znodes,
-        explains: Explains::Symptom,
-        found_after: FoundAfter::HoldTime,
-        among_returned: AmongReturned::Falls,
-    }
+    MayBeStuck("may-be-stuck", "stuck?", Znodes, Symptom, HoldTime, Falls)
     /// Contenders wait, and nobody holds.
-    NobodyHolds {
-        id: "nobody-holds",
-        title: "nobody holds",
-        evidence: Evidence::Servers,
-        explains: Explains::Cause,
-        found_after: FoundAfter::Settled,
-        among_returned: AmongReturned::Falls,
-    }
+    NobodyHolds("nobody-holds", "nobody holds", Servers, Cause, Settled, Falls)
     /// A holder whose client has not noticed that it is its turn.
-    UnawareHolder {
-        id: "unaware-holder",
-        title: "unaware",
-        evidence: Evidence::Liveness,
-        explains: Explains::Cause,
-        found_after: FoundAfter::Settled,
-        among_returned: AmongReturned::Falls,
-    }
+    UnawareHolder("unaware-holder", "unaware", Liveness, Cause, Settled, Falls)
 }
 
 /// Maximum width of a title, in columns. No column for findings is narrower.

@@ -75,7 +75,7 @@ impl HeldBy {
     /// Returns the words for the screen, after "nobody".
     pub fn title(self) -> &'static str {
         match self {
-            Self::Order => "by its place alone: what it watches is not known",
+            Self::Order => "by its place: its watches are unknown",
             Self::Watches => "by its place and its watches",
             Self::Request => "it created the node to hold",
             Self::Own => "by its place, and lockscope's library",

@@ -17,12 +17,13 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use super::head_wait::{HeadAwaits, HeadWait};
 use super::hold::Hold;
 use super::lock_name::key_of;
 use super::{Contender, Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::server_view::{Listing, ServerView, WatchedPath};
 use lockscope_base::recipe::{LockKind, Recipe, RequestMode, Role};
-use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath, Zxid};
+use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 
 /// A watch that a sound client has not replaced yet may be listed for this long after its turn.
 const JUST_SET: Duration = Duration::from_secs(1);
@@ -33,40 +34,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// The most nodes of a queue that are searched for further ones of the head's session.
 const MAX_COMPARED: usize = 64;
 
-/// What the node is that the head of a queue waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadAwaits {
-    /// A request behind it.
-    Behind,
-    /// A node that is gone.
-    Gone,
-    /// A node of another recipe.
-    Foreign,
-}
-
-/// The watch by which the head of a queue waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeadWait {
-    /// The transaction that created the head's node.
-    head: Zxid,
-    /// The node that it waits for, by its name in the same parent.
-    pub node: Arc<str>,
-    /// What that node is.
-    pub awaits: HeadAwaits,
-    /// When a server first listed the watch after the head's turn, by this machine's clock.
-    pub since: Timestamp,
-    /// Whether two lists showed it.
-    settled: bool,
-}
-
 impl LockQueue {
-    /// Returns the watch by which the first contender waits, where the servers show that it does not
-    /// hold.
-    pub fn head_wait(&self) -> Option<&HeadWait> {
-        let wait = self.rare.as_ref()?.head_wait.as_deref().filter(|wait| wait.settled)?;
-        self.contender_at(0).is_some_and(|head| head.czxid == wait.head).then_some(wait)
-    }
-
     /// Returns what the head waits for by a watch on a node of its parent; `None` for a watch that
     /// is no wait.
     fn head_awaits(&self, watched: &WatchedNode<'_>) -> Option<(HeadAwaits, &Contender, SessionId)> {

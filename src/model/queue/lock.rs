@@ -7,6 +7,7 @@ use slab::Slab;
 use serde::{Deserialize, Serialize};
 
 use super::handover::Handover;
+use super::head_wait::HeadWait;
 use super::hold::LastHandover;
 use super::lock_name::LockKey;
 use super::optional::OptionalNumber;
@@ -186,6 +187,13 @@ impl LockQueue {
         if maximum != self.maximum() {
             self.rare_mut().maximum = maximum;
         }
+    }
+
+    /// Returns the watch by which the first contender waits, where the servers show that it does not
+    /// hold.
+    pub fn head_wait(&self) -> Option<&HeadWait> {
+        let wait = self.rare.as_ref()?.head_wait.as_deref().filter(|wait| wait.settled)?;
+        self.contender_at(0).is_some_and(|head| head.czxid == wait.head).then_some(wait)
     }
 
     /// Returns the first holder in queue order.

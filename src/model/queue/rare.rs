@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ClientIdentity;
 use super::handover::Handover;
-use super::head_waits::HeadWait;
+use super::head_wait::HeadWait;
 use super::order::RankedKeys;
 use lockscope_base::znode::{SessionId, Timestamp};
 

@@ -233,10 +233,8 @@ impl<'a> Causes<'_, 'a> {
     fn bound_outages(&mut self) {
         let mut told: Vec<TimeRange> = Vec::new();
         for (time, event) in &self.outages {
-            let without = |parts: Vec<TimeRange>, told: &TimeRange| {
-                parts.into_iter().flat_map(|part| outside(part, *told)).collect()
-            };
-            let parts = told.iter().fold(vec![*time], without);
+            let mut parts = vec![*time];
+            told.iter().for_each(|told| parts = parts.iter().flat_map(|part| outside(*part, *told)).collect());
             told.push(*time);
             let Some(at) = self.by_key.get(&Key::Ensemble(*event)) else { continue };
             let stood: BTreeSet<usize> = self.found[*at].pieces.iter().map(|piece| piece.lock).collect();

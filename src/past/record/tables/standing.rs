@@ -120,7 +120,6 @@ impl StandingContenders {
                 record.acquires(between.unwrap_or(moment.bounds()));
                 self.tracer.acquired(record);
             }
-            // It stood first, and never held.
             LockEvent::Waits => record.acquired = None,
             LockEvent::Expired => return self.ends(name.id, id, ContenderEnd::Expired, moment),
             LockEvent::Released | LockEvent::Left => {
