@@ -247,7 +247,13 @@ fn in_semaphore(lock: ZnodePath, recipe: Recipe, role: Role, sequence: Option<Se
 
 fn single_node(path: &ZnodePath, by_name: Option<Recipe>) -> Classification {
     let recipe = match by_name {
-        Some(own @ (Recipe::HadoopElector | Recipe::ElasticJob | Recipe::HelixController | Recipe::Own(_))) => own,
+        Some(
+            known @ (Recipe::HadoopElector
+            | Recipe::ElasticJob
+            | Recipe::HelixController
+            | Recipe::TimedLock
+            | Recipe::Own(_)),
+        ) => known,
         _ if path.as_str() == "/controller" => Recipe::KafkaController,
         _ => Recipe::SingleNode,
     };

@@ -44,6 +44,7 @@ fn aiozk(head: &str) -> Option<ChildName<'_>> {
 /// | zk-ruby's election | `_zkelection/<name>/ballotS` |
 /// | ElasticJob | `leader/election/instance` |
 /// | Helix | `CONTROLLER/LEADER` |
+/// | ShedLock | `shedlock/<job>` |
 pub(super) fn read_at(path: &ZnodePath) -> Option<ChildName<'_>> {
     let mut names = path.as_str().rsplit('/');
     let (name, parent, above) = (names.next()?, names.next()?, names.next());
@@ -51,6 +52,7 @@ pub(super) fn read_at(path: &ZnodePath) -> Option<ChildName<'_>> {
         return match (above, parent, name) {
             (Some("leader"), "election", "instance") => Some(candidate(Recipe::ElasticJob)),
             (_, "CONTROLLER", "LEADER") => Some(candidate(Recipe::HelixController)),
+            (_, "shedlock", _) => Some(candidate(Recipe::TimedLock)),
             _ => None,
         };
     };

@@ -107,6 +107,8 @@ recipes! {
     ZkRubyLock { id: "zk-ruby-lock", title: "zk-ruby lock", kind: LockKind::ReadWrite, needs_ephemeral: false }
     /// zk-ruby's election.
     ZkRubyElection { id: "zk-ruby-election", title: "zk-ruby election", kind: LockKind::Election, needs_ephemeral: false }
+    /// A node whose data is the time until which it is locked: `ShedLock`'s, in a node `shedlock`.
+    TimedLock { id: "timed-lock", title: "timed lock", kind: LockKind::SingleNode, needs_ephemeral: false }
 }
 
 impl Recipe {

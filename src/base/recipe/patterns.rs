@@ -78,6 +78,7 @@ pub fn written(recipe: Recipe) -> WrittenRecipe {
         Recipe::MesosElection => (&["json.info_{sequence}", "info_{sequence}"], &[]),
         Recipe::ZkRubyLock => (&["{role}{sequence}"], &[("sh", NameRole::Reader), ("ex", NameRole::Writer)]),
         Recipe::ZkRubyElection => (&["ballot{sequence}"], &[]),
+        Recipe::TimedLock => (&["{text}"], &[]),
         Recipe::UnknownQueue => (&["{text}{sequence}", "{sequence}"], &[]),
     };
     WrittenRecipe {
@@ -114,6 +115,7 @@ fn note(recipe: Recipe) -> Option<&'static str> {
         Recipe::BookkeeperAuditor => "only in a node auditorelection",
         Recipe::ElasticJob => "only as leader/election/instance; the candidates queue in leader/election/latch",
         Recipe::HelixController => "only in a node CONTROLLER",
+        Recipe::TimedLock => "only in a node shedlock; the data is the time until which it is locked",
         Recipe::MarathonElection => "only in a node leader",
         Recipe::ZkRubyLock => "only below _zklocking",
         Recipe::ZkRubyElection => "only below _zkelection",

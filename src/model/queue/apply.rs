@@ -61,6 +61,7 @@ impl LockTable {
                 let former = self.surveyed(view);
                 if self.is_in_step() {
                     self.heads_surveyed(now, &mut out);
+                    self.free_timed_locks(now, &mut out);
                 }
                 self.settle_ends(&former, now, &mut out);
                 self.drop_old_without_parent(now, &mut out);
@@ -155,6 +156,7 @@ impl LockTable {
         self.unreadable.remove(path);
         self.unread_in_semaphores.remove(path);
         let place = self.classifier.classify(path).filter(|place| self.classifier.counts(path, place, &node.stat));
+        let place = place.filter(|place| self.is_locked_now(place, &node, now, out));
         let Some(place) = place else {
             self.lease_unreadable(path, now, out);
             self.note_maximum(path, &node);

@@ -82,6 +82,7 @@ mod settled_ends;
 mod slots;
 mod sync;
 mod table;
+mod timed;
 mod timeline;
 mod turns;
 mod unread;

@@ -40,7 +40,9 @@ impl LockTable {
         let returned = known.is_some();
         let missed = matches!(self.phase, SyncPhase::Syncing { again: true });
         let id = self.lock_of(place, now, out);
-        if live && !returned {
+        // A node without a session may count since its data were written, however old it is.
+        let may_be_old = place.role == Role::SingleNode && node.stat.ephemeral_owner.is_none();
+        if live && !returned && !may_be_old {
             self.clock.created(node.stat.ctime, now);
         } else {
             self.clock.found(node.stat.ctime, now);
@@ -212,7 +214,7 @@ impl LockTable {
     ///
     /// An empty lock stays as long as its parent. A lock whose parent does not prove its existence
     /// (a single node, or one of several names) stays too, but at most [`MAX_FREE_LOCKS`] of these.
-    fn after_removal(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
+    pub(super) fn after_removal(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         self.name_apart_if_first_or_last(id);
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let stays_with_parent = lock.kind() != LockKind::SingleNode && lock.own_name().is_none();

@@ -57,6 +57,8 @@ pub(super) struct ContenderFacts<'a> {
     /// The bounds of how long the contender has held. Equal where the time is known.
     held_at_least_ms: Option<u64>,
     held_at_most_ms: Option<u64>,
+    /// Until when a lock without a session is locked, as its data says.
+    locked_until: Option<String>,
 }
 
 impl<'a> ContenderFacts<'a> {
@@ -99,6 +101,7 @@ impl<'a> ContenderFacts<'a> {
             silent_ms: silence.map(|silence| millis(silence.lasted(table_at.now()))),
             held_at_least_ms: held.map(|held| millis(held.at_least)),
             held_at_most_ms: held.map(|held| millis(held.at_most)),
+            locked_until: contender.locked_until().and_then(rfc3339),
         }
     }
 }

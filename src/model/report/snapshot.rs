@@ -145,7 +145,7 @@ mod tests {
                 "watches": "unknown", "client": null, "client_name": "10.0.4.17", "was_client": null,
                 "client_last_seen_at": null, "client_connected_at": null, "client_last_request": null, "session_timeout_ms": null,
                 "expires_in_ms": null, "liveness": "unknown", "silent_ms": null,
-                "held_at_least_ms": 90_000, "held_at_most_ms": 90_000,
+                "held_at_least_ms": 90_000, "held_at_most_ms": 90_000, "locked_until": null,
             })
         };
         let mut waiter = contender(1, 11, "0x7");

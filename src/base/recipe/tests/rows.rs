@@ -81,6 +81,7 @@ const ROWS: &[Row] = &[
     (("/ns/job/leader/election/instance", &[]), (ElasticJob, OneNode, Exclusive, Single), "/ns/job/leader/election/instance", None, (None, None)),
     (("/ns/job/leader/election/latch/_c_{U}-latch-0000000000", &[]), (CuratorLatch, Election, Exclusive, Queue), "/ns/job/leader/election/latch", Some(0), (None, Some(U))),
     (("/c1/CONTROLLER/LEADER", &[]), (HelixController, OneNode, Exclusive, Single), "/c1/CONTROLLER/LEADER", None, (None, None)),
+    (("/app/shedlock/nightly", &[]), (TimedLock, OneNode, Exclusive, Single), "/app/shedlock/nightly", None, (None, None)),
     (("/marathon/leader/member_0000000009", &[]), (MarathonElection, Election, Exclusive, Queue), "/marathon/leader", Some(9), (None, None)),
     (("/service/web/member_0000000009", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/service/web", Some(9), (None, None)),
     (("/mesos/json.info_0000000001", &[]), (MesosElection, Election, Exclusive, Queue), "/mesos", Some(1), (None, None)),

@@ -28,7 +28,9 @@ impl Check for PersistentContender {
             return;
         }
         let is_ownerless = |position: &usize| {
-            lock.contender_at(*position).is_some_and(|contender| contender.session().is_none() && contender.is_read())
+            lock.contender_at(*position).is_some_and(|contender| {
+                contender.session().is_none() && contender.is_read() && contender.locked_until().is_none()
+            })
         };
         let mut ownerless = (0..lock.len()).filter(is_ownerless);
         let Some(first) = ownerless.next().and_then(|first| lock.row(first)) else { return };

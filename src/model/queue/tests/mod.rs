@@ -18,6 +18,7 @@ mod session_end;
 mod settled;
 mod shared;
 mod steps;
+mod timed;
 mod unread;
 
 use fixture::TableFixture;

@@ -125,7 +125,13 @@ impl Selected<'_> {
         match self.row.contender.session() {
             Some(session) => page.fact("session", &self.life(session), careful(self.in_danger())),
             None if !self.row.contender.is_read() => page.fact("session", "not read yet", Tone::Text),
-            None => page.fact("session", "none: this node stays until somebody deletes it", Tone::Careful),
+            None => match self.row.contender.locked_until() {
+                Some(until) => {
+                    let text = format!("none: locked until {}, as its data says", date_and_time(until, self.utc));
+                    page.fact("session", &text, Tone::Text);
+                }
+                None => page.fact("session", "none: this node stays until somebody deletes it", Tone::Careful),
+            },
         }
     }
 

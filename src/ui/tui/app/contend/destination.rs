@@ -64,6 +64,7 @@ impl Destination {
             | Recipe::TextbookShared
             | Recipe::AiozkLock
             | Recipe::AiozkReadWrite
+            | Recipe::TimedLock
             | Recipe::ZkRubyLock => return Err(CannotJoin::Names),
             Recipe::KazooSemaphore => return Err(CannotJoin::KazooSemaphore),
             Recipe::Hive => return Err(CannotJoin::Hive),
