@@ -174,7 +174,7 @@ impl Classifier {
             return if own.definition().lock { of_own(path, own, &child) } else { None };
         }
         let child = election::read_at(path).or_else(|| names::read(name))?;
-        if child.recipe == Recipe::UnknownQueue && counts_only(parent) {
+        if child.recipe == Recipe::UnknownQueue && counts_only(parent) || election::is_registration(parent, &child) {
             return None;
         }
         if child.sequence.is_none() {
@@ -238,8 +238,9 @@ fn in_semaphore(lock: ZnodePath, recipe: Recipe, role: Role, sequence: Option<Se
 
 fn single_node(path: &ZnodePath, by_name: Option<Recipe>) -> Classification {
     let recipe = match by_name {
-        Some(own @ (Recipe::HadoopElector | Recipe::ElasticJob | Recipe::HelixController | Recipe::Own(_))) => own,
+        Some(own @ Recipe::Own(_)) => own,
         _ if path.as_str() == "/controller" => Recipe::KafkaController,
+        Some(known) if known.kind() == LockKind::SingleNode => known,
         _ => Recipe::SingleNode,
     };
     Classification {
