@@ -6,6 +6,11 @@ use std::ops::Range;
 use super::order::{OrderKey, RankedKeys, run};
 use super::{Contender, ContenderRow, ContenderState, LockQueue, WatchEvents};
 use lockscope_base::recipe::{LockKind, Recipe, RequestMode, WaitRule};
+use lockscope_base::znode::Sequence;
+
+/// Maximum number of earlier nodes of one attempt that are looked at. More are the work of no
+/// library.
+const MAX_OF_ATTEMPT: usize = 16;
 
 impl LockQueue {
     /// Returns how many contenders, counted from the front, hold the lock.
@@ -241,10 +246,25 @@ impl LockQueue {
                 Some(awaited) => awaited..awaited + 1,
                 None => 0..0,
             },
-            _ => position.saturating_sub(1)..position,
+            _ => {
+                let awaited = self.first_of_attempt(position.saturating_sub(1));
+                awaited..awaited + 1
+            }
         };
         let awaited = awaited.take(most).filter_map(|position| self.contender_at(position));
         awaited.map(|contender| &*contender.node).collect()
+    }
+
+    /// Returns the position of the first of several nodes of one attempt, where the library goes on
+    /// with the first, and so the next in line watches that one.
+    fn first_of_attempt(&self, position: usize) -> usize {
+        if !self.recipe().keeps_first_of_attempt() {
+            return position;
+        }
+        let id = |position| Some(Sequence::split(&self.contender_at(position)?.node)?.0);
+        let own = id(position);
+        let before = (0..position).rev().take(MAX_OF_ATTEMPT);
+        before.take_while(|before| id(*before) == own).last().unwrap_or(position)
     }
 
     /// Returns the cost of the next release in watch events; `None` for single-node locks, whose
