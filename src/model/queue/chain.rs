@@ -113,16 +113,16 @@ impl LockQueue {
     pub(super) fn cost_of_arrival(&self) -> WatchEvents {
         match self.kind() {
             LockKind::SingleNode => WatchEvents::default(),
-            _ => WatchEvents { herd: self.waiting() as u64, chain: 0 },
+            _ => WatchEvents { herd: self.behind() as u64, chain: 0 },
         }
     }
 
     fn other_waiters(&self, position: usize) -> usize {
-        self.waiting() - usize::from(position >= self.holding() && position < self.order().len())
+        self.behind() - usize::from(position >= self.holding() && position < self.order().len())
     }
 
     fn someone_waits_behind(&self, position: usize) -> bool {
-        if position < self.holding() { self.waiting() > 0 } else { position + 1 < self.order().len() }
+        if position < self.holding() { self.behind() > 0 } else { position + 1 < self.order().len() }
     }
 
     /// Returns how many contenders watch the request at `position` when each watches its
@@ -210,7 +210,8 @@ impl LockQueue {
         let contender = self.contender_at(position)?;
         let state = match position < self.holding() {
             true => ContenderState::Holds,
-            false if self.may_hold_under_own_write(contender) => ContenderState::Unknown,
+            // Kazoo's `Party` and lists of members look like queues.
+            false if self.is_assumed() || self.may_hold_under_own_write(contender) => ContenderState::Unknown,
             false => ContenderState::Waits,
         };
         let mode = match contender.mode {
