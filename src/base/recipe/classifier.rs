@@ -163,7 +163,7 @@ impl Classifier {
         if self.is_named(path) {
             return Some(single_node(path, names::read(name).map(|name| name.recipe)));
         }
-        if is_servers_own(path) {
+        if path.is_servers_own() {
             return None;
         }
         if self.is_kazoo_lease(parent, name) {
@@ -218,11 +218,6 @@ impl Classifier {
 /// Returns the path of the kazoo semaphore whose queue is at `path`, if the name fits.
 fn kazoo_semaphore(path: &str) -> Option<&str> {
     path.strip_suffix(KAZOO_QUEUE).filter(|semaphore| !semaphore.ends_with('/'))
-}
-
-/// Returns whether the node is one of the server's own, such as `config` or `quota`.
-fn is_servers_own(path: &ZnodePath) -> bool {
-    path.as_str().strip_prefix("/zookeeper").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Returns whether the parent's children are numbered only to get numbers, not to queue: below

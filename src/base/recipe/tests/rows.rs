@@ -193,9 +193,11 @@ fn names_that_only_look_like_locks_are_not_classified() {
 }
 
 #[test]
-fn a_known_lock_name_is_classified_even_below_numbered_nodes() {
+fn a_known_lock_name_is_classified_even_below_numbered_nodes_and_the_servers() {
     let path = format!("/locks/block_numbers/_c_{U}-lock-0000000001");
     assert_eq!(place(&path, &[]).unwrap().recipe, CuratorMutex);
+    assert_eq!(place("/zookeeper/master/lock-0000000001", &[]).unwrap().recipe, TextbookQueue);
+    assert_eq!(place("/zookeeper/configs/lock", &[]).unwrap().recipe, SingleNode);
     assert_eq!(place("/zookeepers/lock-0000000001", &[]).unwrap().recipe, TextbookQueue);
     assert_eq!(place("/a/block-0000000001", &[]).unwrap().recipe, UnknownQueue);
 }
