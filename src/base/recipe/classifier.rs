@@ -172,7 +172,7 @@ impl Classifier {
         if self.is_named(path) {
             return Some(single_node(path, names::read(name).map(|name| name.recipe)));
         }
-        if is_servers_own(path) {
+        if path.is_servers_own() {
             return None;
         }
         if self.is_kazoo_lease(parent, name) {
@@ -183,7 +183,7 @@ impl Classifier {
             return if own.definition().lock { of_own(path, own, &child) } else { None };
         }
         let child = election::read_at(path).or_else(|| names::read(name))?;
-        if child.recipe == Recipe::UnknownQueue && counts_only(parent) {
+        if child.recipe == Recipe::UnknownQueue && counts_only(parent) || election::is_registration(parent, &child) {
             return None;
         }
         if child.sequence.is_none() {
@@ -229,11 +229,6 @@ fn kazoo_semaphore(path: &str) -> Option<&str> {
     path.strip_suffix(KAZOO_QUEUE).filter(|semaphore| !semaphore.ends_with('/'))
 }
 
-/// Returns whether the node is one of the server's own, such as `config` or `quota`.
-fn is_servers_own(path: &ZnodePath) -> bool {
-    path.as_str().strip_prefix("/zookeeper").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// Returns whether the parent's children are numbered only to get numbers, not to queue: below
 /// ClickHouse's `block_numbers`, in Kafka's `seqid`. Nodes there with the name of a known recipe
 /// are contenders all the same.
@@ -247,14 +242,9 @@ fn in_semaphore(lock: ZnodePath, recipe: Recipe, role: Role, sequence: Option<Se
 
 fn single_node(path: &ZnodePath, by_name: Option<Recipe>) -> Classification {
     let recipe = match by_name {
-        Some(
-            known @ (Recipe::HadoopElector
-            | Recipe::ElasticJob
-            | Recipe::HelixController
-            | Recipe::TimedLock
-            | Recipe::Own(_)),
-        ) => known,
+        Some(own @ Recipe::Own(_)) => own,
         _ if path.as_str() == "/controller" => Recipe::KafkaController,
+        Some(known) if known.kind() == LockKind::SingleNode => known,
         _ => Recipe::SingleNode,
     };
     Classification {

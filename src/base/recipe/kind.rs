@@ -60,7 +60,8 @@ recipes! {
     ZookeeperElection { id: "zookeeper-election", title: "ZK election", kind: LockKind::Election, needs_ephemeral: false }
     /// go-zookeeper's `Lock`.
     GoLock { id: "go-lock", title: "go lock", kind: LockKind::Exclusive, needs_ephemeral: false }
-    /// The Rust crate zookeeper-client's lock.
+    /// What earlier versions called a queue of Curator's protected names with another word than
+    /// Curator's. It stays for their recordings; no name is read so today.
     RustLock { id: "rust-lock", title: "rust lock", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// Hive's lock manager.
     Hive { id: "hive", title: "Hive", kind: LockKind::ReadWrite, needs_ephemeral: false }
@@ -107,6 +108,12 @@ recipes! {
     ZkRubyLock { id: "zk-ruby-lock", title: "zk-ruby lock", kind: LockKind::ReadWrite, needs_ephemeral: false }
     /// zk-ruby's election.
     ZkRubyElection { id: "zk-ruby-election", title: "zk-ruby election", kind: LockKind::Election, needs_ephemeral: false }
+    /// Pulsar's leader among its brokers.
+    PulsarLeader { id: "pulsar-leader", title: "Pulsar leader", kind: LockKind::SingleNode, needs_ephemeral: true }
+    /// The leader latch of the Rust crates zookeeper and zookeeper-async.
+    RustLatch { id: "rust-latch", title: "rust latch", kind: LockKind::Election, needs_ephemeral: true }
+    /// Vitess' locks of keyspaces and shards.
+    VitessLock { id: "vitess-lock", title: "Vitess lock", kind: LockKind::Exclusive, needs_ephemeral: true }
     /// A node whose data is the time until which it is locked: `ShedLock`'s, in a node `shedlock`.
     TimedLock { id: "timed-lock", title: "timed lock", kind: LockKind::SingleNode, needs_ephemeral: false }
 }
@@ -159,8 +166,10 @@ impl Recipe {
 
     /// Returns whether the recipe is an election: its holder leads for long, and others stand by.
     pub fn is_election(self) -> bool {
-        let is_single =
-            matches!(self, Self::HadoopElector | Self::KafkaController | Self::ElasticJob | Self::HelixController);
+        let is_single = matches!(
+            self,
+            Self::HadoopElector | Self::KafkaController | Self::ElasticJob | Self::HelixController | Self::PulsarLeader
+        );
         self.kind() == LockKind::Election || is_single
     }
 
@@ -177,6 +186,17 @@ impl Recipe {
     /// contender too: an orphan, or (Hive) persistent by design.
     pub fn needs_ephemeral(self) -> bool {
         self.traits().needs_ephemeral
+    }
+
+    /// Returns whether the library goes on with the first of two nodes of one attempt, and with the
+    /// last otherwise.
+    ///
+    /// A library creates again where it has not found the node of the first create, so it does not
+    /// know of that node. Accumulo looks for its nodes after the create instead. It keeps the lowest,
+    /// deletes the others, and halts its process when the lowest goes
+    /// (`org.apache.accumulo.core.lock.ServiceLock`).
+    pub fn keeps_first_of_attempt(self) -> bool {
+        self == Self::AccumuloLock
     }
 
     /// Returns the request that a read request with this node waits for. Every other request waits

@@ -8,8 +8,7 @@ use crate::znode::Sequence;
 /// The name may have any characters and any length. The cost is linear in its length.
 ///
 /// The families try the part before the number in this order, the narrower before the wider:
-/// Curator, kazoo, ZooKeeper's own recipes, the other clients and servers (the Rust client's names
-/// are Curator's with any word), elections, the textbooks.
+/// Curator, kazoo, ZooKeeper's own recipes, the other clients and servers, elections, the textbooks.
 ///
 /// A name that none of them knows is an unknown queue, with these exceptions: an item of a work
 /// queue (`qn-S`), ClickHouse's `leader_election-S` with its several leaders, and a bare id or

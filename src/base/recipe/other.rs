@@ -1,12 +1,12 @@
-//! Clients and servers with one recipe each: go-zookeeper, the Rust crate zookeeper-client, Hive,
-//! Solr.
+//! Clients and servers with one recipe each: go-zookeeper, Hive, Solr; and protected names that tell
+//! no recipe.
 
 use super::{ChildName, Recipe, RequestMode, curator, ids};
 
-/// Reads Go's and Rust's locks, Hive's locks and Solr's election. The caller has tried Curator's
-/// own names before.
+/// Reads Go's locks, other protected names, Hive's locks and Solr's election. The caller has tried
+/// Curator's own names before.
 pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
-    go(head).or_else(|| rust(head)).or_else(|| hive(head)).or_else(|| solr(head))
+    go(head).or_else(|| protected(head)).or_else(|| hive(head)).or_else(|| solr(head))
 }
 
 /// Reads `_c_H-lock-S`: protected like Curator's names, but with a UUID without dashes.
@@ -16,15 +16,15 @@ fn go(head: &str) -> Option<ChildName<'_>> {
         .then_some(ChildName { attempt: Some(id), ..ChildName::of(Recipe::GoLock, RequestMode::Exclusive) })
 }
 
-/// Reads `_c_<UUID>-<name>S`: Curator's protection with a name that the application chooses. One
-/// parent may hold several names, which do not contend. The other form, `<prefix>S`, looks like any
-/// queue.
-fn rust(head: &str) -> Option<ChildName<'_>> {
+/// Reads `_c_<UUID>-<name>S`: Curator's protection with a name that the application chooses. The
+/// Rust crate zookeeper-client makes locks of such names, and applications make registrations of
+/// them: nothing tells the two apart. One parent may hold several names, which do not contend.
+fn protected(head: &str) -> Option<ChildName<'_>> {
     let (attempt, name) = curator::protected(head)?;
     Some(ChildName {
         lock_name: Some(name).filter(|name| !name.is_empty()),
         attempt: Some(attempt),
-        ..ChildName::of(Recipe::RustLock, RequestMode::Exclusive)
+        ..ChildName::of(Recipe::UnknownQueue, RequestMode::Exclusive)
     })
 }
 

@@ -7,7 +7,8 @@ use super::{LockKind, NameRole, Recipe};
 pub struct WrittenRecipe {
     /// The name of the recipe.
     pub name: &'static str,
-    /// The patterns of the nodes' names. Names of different patterns share one queue.
+    /// The patterns of the nodes' names. Names of different patterns share one queue. Empty for a
+    /// recipe that only recordings of earlier versions have.
     pub patterns: Vec<&'static str>,
     /// The kind of the locks.
     pub kind: LockKind,
@@ -41,7 +42,7 @@ pub fn written(recipe: Recipe) -> WrittenRecipe {
         Recipe::ZookeeperWriteLock => (&["x-{session}-{sequence}"], &[]),
         Recipe::ZookeeperElection => (&["n_{sequence}", "{uuid}-n_{sequence}", "{hex32}-n_{sequence}"], &[]),
         Recipe::GoLock => (&["_c_{hex32}-lock-{sequence}"], &[]),
-        Recipe::RustLock => (&["_c_{uuid}-{lock}{sequence}", "_c_{uuid}-{sequence}"], &[]),
+        Recipe::RustLock => (&[], &[]),
         Recipe::Hive => (
             &["LOCK-{role}-{sequence}"],
             &[("SHARED", NameRole::Reader), ("SEMI_SHARED", NameRole::Reader), ("EXCLUSIVE", NameRole::Writer)],
@@ -64,7 +65,7 @@ pub fn written(recipe: Recipe) -> WrittenRecipe {
             ],
         ),
         Recipe::SingleNode => (&["lock", "mutex", "leader", "master", "active", "controller"], &[]),
-        Recipe::AccumuloLock => (&["zlock#{uuid}#{sequence}"], &[]),
+        Recipe::AccumuloLock => (&["zlock#{uuid}#{sequence}", "zlock-{sequence}"], &[]),
         Recipe::AiozkLock => (&["lock-{hex32}-{sequence}"], &[]),
         Recipe::AiozkReadWrite => {
             (&["{role}-{hex32}-{sequence}"], &[("read", NameRole::Reader), ("write", NameRole::Writer)])
@@ -79,7 +80,10 @@ pub fn written(recipe: Recipe) -> WrittenRecipe {
         Recipe::ZkRubyLock => (&["{role}{sequence}"], &[("sh", NameRole::Reader), ("ex", NameRole::Writer)]),
         Recipe::ZkRubyElection => (&["ballot{sequence}"], &[]),
         Recipe::TimedLock => (&["{text}"], &[]),
-        Recipe::UnknownQueue => (&["{text}{sequence}", "{sequence}"], &[]),
+        Recipe::PulsarLeader => (&["leader"], &[]),
+        Recipe::RustLatch => (&["latch-{text}-{sequence}"], &[]),
+        Recipe::VitessLock => (&["{sequence}"], &[]),
+        Recipe::UnknownQueue => (&["_c_{uuid}-{lock}{sequence}", "{text}{sequence}", "{sequence}"], &[]),
     };
     WrittenRecipe {
         name: recipe.id(),
@@ -117,10 +121,15 @@ fn note(recipe: Recipe) -> Option<&'static str> {
         Recipe::HelixController => "only in a node CONTROLLER",
         Recipe::TimedLock => "only in a node shedlock; the data is the time until which it is locked",
         Recipe::MarathonElection => "only in a node leader",
+        Recipe::AccumuloLock => "only in a node lock below managers, masters, master, gc, monitor or coordinators",
+        Recipe::PulsarLeader => "only in a node loadbalance",
+        Recipe::VitessLock => "only in a node locks of a keyspace or a shard",
         Recipe::ZkRubyLock => "only below _zklocking",
         Recipe::ZkRubyElection => "only below _zkelection",
         Recipe::TextbookShared => "a UUID leads only read and write, another text only the single letters",
-        Recipe::SingleNode => "in any case, and after -, _ or . at the end of any name; only ephemeral nodes count",
+        Recipe::SingleNode => {
+            "in any case, and after -, _ or . at the end of any name; only ephemeral nodes count, and no names that begin with is"
+        }
         Recipe::UnknownQueue => "nodes that no other recipe reads; only ephemeral nodes count; the holder is assumed",
         _ => return None,
     })

@@ -12,6 +12,9 @@ const WORDS: [&str; 6] = ["lock", "mutex", "leader", "master", "active", "contro
 /// Reads `lock`, `mutex`, `leader`, `master`, `active` and `controller` in any case, alone or after
 /// `-`, `_` or `.`, and Hadoop's name.
 ///
+/// A name that begins with `is`, such as ClickHouse's `is_active`, tells the state of its process: each
+/// replica has one, and nobody waits for it.
+///
 /// Only an ephemeral node of such a name is a lock: a persistent `leader` is often a folder.
 /// Kafka's controller has a known path rather than a known name, which
 /// [`Classifier::classify`](super::Classifier::classify) checks.
@@ -29,5 +32,6 @@ pub(super) fn read(name: &str) -> Option<ChildName<'_>> {
 fn ends_in_word(name: &str, word: &str) -> bool {
     let Some(at) = name.len().checked_sub(word.len()) else { return false };
     let Some((before, end)) = name.split_at_checked(at) else { return false };
-    end.eq_ignore_ascii_case(word) && (before.is_empty() || before.ends_with(['-', '_', '.']))
+    let is_state = before.split(['-', '_', '.']).next().is_some_and(|first| first.eq_ignore_ascii_case("is"));
+    end.eq_ignore_ascii_case(word) && (before.is_empty() || before.ends_with(['-', '_', '.']) && !is_state)
 }

@@ -93,6 +93,13 @@ impl ZnodePath {
         ancestor.is_root()
             || self.0.strip_prefix(&*ancestor.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
+
+    /// Returns whether the servers keep the node for themselves: the configuration and the quotas.
+    /// Applications may keep anything else below `/zookeeper`.
+    pub fn is_servers_own(&self) -> bool {
+        let name = self.0.strip_prefix("/zookeeper/").and_then(|rest| rest.split('/').next());
+        matches!(name, Some("config" | "quota"))
+    }
 }
 
 impl fmt::Display for ZnodePath {

@@ -96,10 +96,11 @@ impl<'a> Facts<'a> {
 
     /// Returns the nodes that must go before the contender's turn, as
     /// [`LockQueue::blockers`] does. What a server reports of a reader's watch comes before what its
-    /// recipe would watch.
+    /// recipe would watch. In a queue of unknown rules only a watch shows that somebody waits.
     pub fn blockers(&self, lock: &'a LockQueue, row: &ContenderRow<'_>, most: usize) -> Vec<&'a str> {
         match self.watched.filter(|_| row.mode == RequestMode::Read) {
             Some(writer) => vec![writer],
+            None if lock.is_assumed() => self.watched.into_iter().collect(),
             None => lock.blockers(row.position, most),
         }
     }

@@ -83,7 +83,8 @@ impl<'a> LockContext<'a> {
     /// Creates the context of a lock, without [`unwatched`](Self::unwatched), which needs
     /// [memory](super::unwatched::UnwatchedMemory).
     pub fn new(table_at: TableAt<'a>, thresholds: &'a Thresholds, lock: &'a LockQueue) -> Self {
-        let waits = lock.waiting() > 0 && lock.kind() != LockKind::SingleNode;
+        // The names of nodes prove an orphan also where nobody is known to wait.
+        let waits = lock.behind() > 0 && lock.kind() != LockKind::SingleNode;
         let repeated = if waits { repeated(lock) } else { FxHashMap::default() };
         let is_listed = waits && table_at.view().lists_watches();
         let watching = if is_listed { watching(table_at, lock) } else { FxHashSet::default() };

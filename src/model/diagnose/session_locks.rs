@@ -97,7 +97,8 @@ impl SessionLocks {
     }
 }
 
-/// Returns every session that holds or waits for a lock. Linear in the number of contenders.
+/// Returns every session that contends for a lock. One of a queue of unknown rules is not known to
+/// wait. Linear in the number of contenders.
 pub fn session_locks(table_at: TableAt<'_>) -> FxHashMap<SessionId, SessionLocks> {
     let mut found: FxHashMap<SessionId, SessionLocks> = FxHashMap::default();
     let table = table_at.table();
@@ -107,10 +108,12 @@ pub fn session_locks(table_at: TableAt<'_>) -> FxHashMap<SessionId, SessionLocks
             let since = row.contender.contends_since(table.clock_ahead_ms());
             let entry = entry(&mut found, session, since);
             entry.note_name(row.contender.data.bytes());
-            if row.state == ContenderState::Holds {
-                entry.holds.push(lock.id());
-            } else {
-                entry.awaits.push((lock.id(), Some(lock.path_of(row.contender))));
+            match row.state {
+                ContenderState::Holds => entry.holds.push(lock.id()),
+                ContenderState::Unknown if lock.is_assumed() => {}
+                ContenderState::Waits | ContenderState::Unknown => {
+                    entry.awaits.push((lock.id(), Some(lock.path_of(row.contender))));
+                }
             }
         }
         if lock.kind() == LockKind::SingleNode {

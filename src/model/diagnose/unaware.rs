@@ -3,13 +3,13 @@
 
 use super::facts::{TableAt, attempt};
 use super::{Code, Finding, WatchTarget};
-use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
+use crate::queue::{ContenderRow, ContenderState, LockQueue};
 use lockscope_base::recipe::LockKind;
 
 /// The fact that a contender's client does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unaware {
-    /// The node itself: the reply to its create was lost, and the client created another one.
+    /// The node itself: the reply to a create was lost, and the client goes on with another node.
     OfNode,
     /// Probably the node itself: the client queues again, and watches nothing for this node.
     OfNodeSuspected,
@@ -48,21 +48,18 @@ impl<'a> TableAt<'a> {
     pub fn unaware(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Option<Unaware> {
         // The order of a queue that shows deleted nodes is not the ensemble's.
         let session = row.contender.session().filter(|_| lock.returned() == 0)?;
-        let later =
-            || lock.rows(row.position + 1..lock.len()).filter(move |other| other.contender.session() == Some(session));
-        if is_orphan(lock, row.contender, later().map(|other| other.contender)) {
+        let own = attempt(lock, &row.contender.node);
+        let others = |window| lock.rows(window).filter(move |other| other.contender.session() == Some(session));
+        let is_of_attempt = |other: ContenderRow<'_>| own.is_some() && attempt(lock, &other.contender.node) == own;
+        let (before, behind) = (0..row.position, row.position + 1..lock.len());
+        let known = if lock.recipe().keeps_first_of_attempt() { before } else { behind.clone() };
+        if others(known).any(is_of_attempt) {
             return Some(Unaware::OfNode);
         }
-        let queues_again = lock.kind() != LockKind::Semaphore && later().next().is_some();
+        let queues_again = lock.kind() != LockKind::Semaphore && others(behind).any(|other| !is_of_attempt(other));
         let is_suspect = queues_again && self.facts(lock, row).watching == WatchTarget::Nothing;
         is_suspect.then_some(Unaware::OfNodeSuspected)
     }
-}
-
-/// Returns whether one of these later nodes of the same session comes from the same attempt.
-fn is_orphan<'c>(lock: &LockQueue, contender: &Contender, mut later: impl Iterator<Item = &'c Contender>) -> bool {
-    let Some(own) = attempt(lock, &contender.node) else { return false };
-    later.any(|other| attempt(lock, &other.node) == Some(own))
 }
 
 #[cfg(test)]
@@ -89,6 +86,17 @@ mod tests {
         let fixture = one_session_twice(1, 1, 3);
         assert_eq!(unaware(&fixture), [Some(Unaware::OfNode), None]);
         assert_eq!(by_finding(&fixture, Code::Orphan), Some(Unaware::OfNode));
+    }
+
+    #[test]
+    fn accumulos_manager_knows_the_first_node_of_its_attempt() {
+        let mut fixture = DiagnosisFixture::new();
+        for _ in 0..2 {
+            fixture.create(&format!("/a/gc/lock/zlock#{}#", crate::diagnose::testing::uuid(1)), 1);
+        }
+        let (table_at, lock) = (TableAt::new(&fixture.table, fixture.now), fixture.lock("/a/gc/lock"));
+        let unaware: Vec<_> = lock.rows(0..2).map(|row| table_at.unaware(lock, &row)).collect();
+        assert_eq!(unaware, [None, Some(Unaware::OfNode)]);
     }
 
     #[test]

@@ -281,7 +281,7 @@ impl Follower {
 /// when named explicitly.
 pub fn outermost(roots: &[ZnodePath]) -> Vec<ZnodePath> {
     let covers = |outer: &ZnodePath, inner: &ZnodePath| {
-        outer != inner && inner.is_within(outer) && !(outer.is_root() && is_servers_own(inner))
+        outer != inner && inner.is_within(outer) && !(outer.is_root() && inner.is_servers_own())
     };
     let mut kept: Vec<ZnodePath> = Vec::new();
     for root in roots {
@@ -290,8 +290,4 @@ pub fn outermost(roots: &[ZnodePath]) -> Vec<ZnodePath> {
         }
     }
     kept
-}
-
-fn is_servers_own(path: &ZnodePath) -> bool {
-    path.as_str().strip_prefix("/zookeeper").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::pending_reads::PendingRead;
-use super::{COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, NodeRead, ReadAnswer, WatchStyle, is_servers_own};
+use super::{COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, NodeRead, ReadAnswer, WatchStyle};
 use crate::queue::{Change, is_empty_election};
 use lockscope_base::recipe::Classifier;
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
@@ -117,7 +117,7 @@ impl Follower {
                     self.note_lease(&child, &place);
                 }
                 self.ask(NodeRead::Node(child), entry);
-            } else if deep && !is_servers_own(&child) {
+            } else if deep && !child.is_servers_own() {
                 if self.holds_maximum(&child) {
                     self.ask(NodeRead::Node(child.clone()), entry);
                 }

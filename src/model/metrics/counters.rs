@@ -160,7 +160,8 @@ fn state(lock: &LockQueue, table: &LockTable, now: Timestamp) -> LockState {
         Some(holder) => table.hold_bounds(holder, now).map(|bounds| ms(bounds.at_least)),
         None => Some(0),
     };
-    let waiters = (lock.kind() != LockKind::SingleNode).then_some(lock.waiting() as u64);
+    let is_known = lock.kind() != LockKind::SingleNode && !lock.is_assumed();
+    let waiters = is_known.then_some(lock.waiting() as u64);
     let waited = lock.first_waiter().map_or(0, |first| ms(now.since(first.contends_since(table.clock_ahead_ms()))));
     // A candidate of an election stands by for as long as the leader leads.
     let waited = waiters.filter(|_| !is_likely_election(lock)).map(|_| waited);

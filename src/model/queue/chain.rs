@@ -6,6 +6,11 @@ use std::ops::Range;
 use super::order::{OrderKey, RankedKeys, run};
 use super::{Contender, ContenderRow, ContenderState, LockQueue, WatchEvents};
 use lockscope_base::recipe::{LockKind, Recipe, RequestMode, WaitRule};
+use lockscope_base::znode::Sequence;
+
+/// Maximum number of earlier nodes of one attempt that are looked at. More are the work of no
+/// library.
+const MAX_OF_ATTEMPT: usize = 16;
 
 impl LockQueue {
     /// Returns how many contenders, counted from the front, hold the lock.
@@ -108,16 +113,16 @@ impl LockQueue {
     pub(super) fn cost_of_arrival(&self) -> WatchEvents {
         match self.kind() {
             LockKind::SingleNode => WatchEvents::default(),
-            _ => WatchEvents { herd: self.waiting() as u64, chain: 0 },
+            _ => WatchEvents { herd: self.behind() as u64, chain: 0 },
         }
     }
 
     fn other_waiters(&self, position: usize) -> usize {
-        self.waiting() - usize::from(position >= self.holding() && position < self.order().len())
+        self.behind() - usize::from(position >= self.holding() && position < self.order().len())
     }
 
     fn someone_waits_behind(&self, position: usize) -> bool {
-        if position < self.holding() { self.waiting() > 0 } else { position + 1 < self.order().len() }
+        if position < self.holding() { self.behind() > 0 } else { position + 1 < self.order().len() }
     }
 
     /// Returns how many contenders watch the request at `position` when each watches its
@@ -205,7 +210,8 @@ impl LockQueue {
         let contender = self.contender_at(position)?;
         let state = match position < self.holding() {
             true => ContenderState::Holds,
-            false if self.may_hold_under_own_write(contender) => ContenderState::Unknown,
+            // Kazoo's `Party` and lists of members look like queues.
+            false if self.is_assumed() || self.may_hold_under_own_write(contender) => ContenderState::Unknown,
             false => ContenderState::Waits,
         };
         let mode = match contender.mode {
@@ -244,10 +250,25 @@ impl LockQueue {
                 Some(awaited) => awaited..awaited + 1,
                 None => 0..0,
             },
-            _ => position.saturating_sub(1)..position,
+            _ => {
+                let awaited = self.first_of_attempt(position.saturating_sub(1));
+                awaited..awaited + 1
+            }
         };
         let awaited = awaited.take(most).filter_map(|position| self.contender_at(position));
         awaited.map(|contender| &*contender.node).collect()
+    }
+
+    /// Returns the position of the first of several nodes of one attempt, where the library goes on
+    /// with the first, and so the next in line watches that one.
+    fn first_of_attempt(&self, position: usize) -> usize {
+        if !self.recipe().keeps_first_of_attempt() {
+            return position;
+        }
+        let id = |position| Some(Sequence::split(&self.contender_at(position)?.node)?.0);
+        let own = id(position);
+        let before = (0..position).rev().take(MAX_OF_ATTEMPT);
+        before.take_while(|before| id(*before) == own).last().unwrap_or(position)
     }
 
     /// Returns the cost of the next release in watch events; `None` for single-node locks, whose

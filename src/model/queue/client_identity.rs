@@ -13,6 +13,10 @@ use lockscope_base::znode::{SessionId, Timestamp, escaped};
 /// Maximum length of a name, in bytes. Longer data is not taken for a name.
 const MAX_NAME_LENGTH: usize = 64;
 
+/// Words that tell a node's state: `DistributedLock` for C# writes `ACQUIRED` into the node of every
+/// holder.
+const MARKERS: [&str; 7] = ["acquired", "released", "locked", "unlocked", "lock", "waiting", "held"];
+
 /// A name with this many hexadecimal digits, and nothing else, is a random id.
 const MIN_ID_LENGTH: usize = 16;
 
@@ -60,7 +64,8 @@ impl ClientIdentity {
         let is_id =
             digits >= MIN_ID_LENGTH && name.bytes().all(|byte| byte.is_ascii_hexdigit() || b"-x".contains(&byte));
         let is_value = ["true", "false", "null"].contains(&name);
-        let is_word = name.contains(char::is_alphabetic) && !is_id && !is_value;
+        let is_marker = MARKERS.iter().any(|marker| name.eq_ignore_ascii_case(marker));
+        let is_word = name.contains(char::is_alphabetic) && !is_id && !is_value && !is_marker;
         (is_word || is_address && !is_id).then_some(name)
     }
 
@@ -213,6 +218,8 @@ mod tests {
             "1714574467250",
             "true",
             "null",
+            "ACQUIRED",
+            "lock",
             "__REVOKE__",
             "{\"host\":\"a\"}",
             "[\"a\"]",

@@ -173,8 +173,13 @@ impl LockQueue {
         self.holding as usize
     }
 
-    /// Returns the number of waiters.
+    /// Returns the number of contenders that are known to wait: none in a queue of unknown rules.
     pub fn waiting(&self) -> usize {
+        if self.is_assumed() { 0 } else { self.behind() }
+    }
+
+    /// Returns the number of contenders behind the holders, whether or not they wait.
+    pub(crate) fn behind(&self) -> usize {
         self.len() - self.holding()
     }
 
@@ -201,9 +206,9 @@ impl LockQueue {
         if self.holding() == 0 { None } else { self.contender_at(0) }
     }
 
-    /// Returns the first waiter in queue order.
+    /// Returns the first waiter in queue order. In a queue of unknown rules nobody is known to wait.
     pub fn first_waiter(&self) -> Option<&Contender> {
-        self.contender_at(self.holding())
+        if self.is_assumed() { None } else { self.contender_at(self.holding()) }
     }
 
     /// Returns since when the first holder holds.

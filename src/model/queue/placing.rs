@@ -153,7 +153,7 @@ impl LockTable {
         let cost = match lock.position_of_slot(slot) {
             _ if !live => WatchEvents::default(),
             Some(position) => lock.cost_of_removal(position),
-            None => WatchEvents { herd: lock.waiting() as u64, chain: u64::from(lock.len() > lock.leases()) },
+            None => WatchEvents { herd: lock.behind() as u64, chain: u64::from(lock.len() > lock.leases()) },
         };
         let Some(contender) = counting(&mut self.contenders, lock, |lock| lock.remove(slot)) else { return };
         self.sessions.remove(&contender);

@@ -383,9 +383,12 @@ mod tests {
     }
 
     #[test]
-    fn candidates_of_an_election_do_not_count_as_long_waits() {
+    fn candidates_of_an_election_do_not_count_as_long_waits_and_members_do_not_wait() {
         let standing_by = [("/leader/lock-0000000001", 1), ("/leader/lock-0000000002", 2)];
-        assert!(line(&standing_by, &[], Severity::Warning).1.contains(" waiting=1 "));
-        assert!(line(&standing_by, &[], Severity::Warning).1.contains(" longest_wait=0s;;;0 "));
+        let standing_by = line(&standing_by, &[], Severity::Warning).1;
+        assert!(standing_by.contains(" waiting=1 ") && standing_by.contains(" longest_wait=0s;;;0 "), "{standing_by}");
+        let members = [("/workers/worker-0000000001", 1), ("/workers/worker-0000000002", 2)];
+        let members = line(&members, &[], Severity::Warning).1;
+        assert!(members.contains(" waiting=0 ") && members.contains(" longest_wait=0s;;;0 "), "{members}");
     }
 }

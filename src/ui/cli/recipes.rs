@@ -59,6 +59,7 @@ pub(super) fn run(
 ) -> anyhow::Result<ExitAnswer> {
     let Some(path) = tried else {
         let all = own.iter().map(|own| Recipe::Own(*own)).chain(Recipe::ALL).map(written);
+        let all = all.filter(|recipe| !recipe.patterns.is_empty());
         print(out, |out| match format {
             Format::Json => write_json(out, &all.map(RecipeFacts::from).collect::<Vec<_>>()),
             Format::Table => all.into_iter().try_for_each(|recipe| write_toml(out, &recipe)),

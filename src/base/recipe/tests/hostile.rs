@@ -42,7 +42,7 @@ fn head() -> impl Strategy<Value = (Recipe, String)> {
         uuid.prop_map(|id| format!("_c_{id}-lease-")).prop_map(of(Recipe::CuratorSemaphore)),
         (uuid, "[a-km-z_.é]{0,9}[a-k]-")
             .prop_map(|(id, name)| format!("_c_{id}-{name}"))
-            .prop_map(of(Recipe::RustLock)),
+            .prop_map(of(Recipe::UnknownQueue)),
         hex.prop_map(|id| format!("_c_{id}-lock-")).prop_map(of(Recipe::GoLock)),
         hex.prop_map(|id| format!("{id}__lock__")).prop_map(of(Recipe::KazooLock)),
         hex.prop_map(|id| format!("{id}__rlock__")).prop_map(of(Recipe::KazooReadWrite)),

@@ -29,8 +29,8 @@ fn every_recipe_keeps_its_documented_id_and_has_a_title_that_fits() {
         kazoo-semaphore zookeeper-write-lock zookeeper-election go-lock rust-lock hive solr-election hadoop-elector \
         kafka-controller textbook-queue textbook-session-queue textbook-named-queue textbook-shared single-node \
         unknown-queue accumulo-lock aiozk-lock aiozk-read-write aiozk-election aurora-election bookkeeper-auditor \
-        elastic-job helix-controller marathon-election mesos-election zk-ruby-lock zk-ruby-election \
-        timed-lock";
+        elastic-job helix-controller marathon-election mesos-election zk-ruby-lock zk-ruby-election pulsar-leader \
+        rust-latch vitess-lock timed-lock";
     let ids: Vec<_> = Recipe::ALL.iter().map(|recipe| recipe.id()).collect();
     assert_eq!(ids, documented.split_whitespace().collect::<Vec<_>>());
     for recipe in Recipe::ALL {

@@ -17,9 +17,6 @@ pub(super) fn planned(table_at: &TableAt<'_>, path: &ZnodePath) -> Result<Planne
     empty(path, node, 0, Some(lock.recipe()), age, lock.next_sequence())
 }
 
-/// The nodes that `ZooKeeper` and `ClickHouse` Keeper keep for themselves.
-const SERVERS_OWN: [&str; 2] = ["/zookeeper", "/keeper"];
-
 impl DeletePlan {
     /// Creates the plan to delete an empty node whose locks are no longer known, from one read of
     /// it. A node that has data and never had children is not a lock parent.
@@ -48,9 +45,8 @@ fn empty(
     if node.ephemeral {
         return Err(NoPlan::NoParent(path.clone(), "a session owns it"));
     }
-    let of_server =
-        |own: &str| path.as_str().strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if path.is_root() || SERVERS_OWN.into_iter().any(of_server) {
+    let of_keeper = path.as_str().strip_prefix("/keeper").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if path.is_root() || path.as_str() == "/zookeeper" || path.is_servers_own() || of_keeper {
         return Err(NoPlan::NoParent(path.clone(), "the ensemble keeps it"));
     }
     Ok(PlannedNode {

@@ -303,7 +303,8 @@ fn an_empty_lock_parent_is_a_target_and_a_node_with_settings_is_not() {
     assert!(matches!(empty(&settings, "/a"), Err(NoPlan::NoParent(..))));
     assert!(matches!(empty(&stat(1, Some(7)), "/a"), Err(NoPlan::NoParent(..))));
     assert!(matches!(empty(&ZnodeStat { num_children: 1, ..stat(1, None) }, "/a"), Err(NoPlan::NotEmpty(_))));
-    for kept in ["/", "/zookeeper", "/zookeeper/quota"] {
+    assert!(empty(&stat(1, None), "/zookeeper/master").is_ok());
+    for kept in ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config", "/keeper/x"] {
         assert!(matches!(empty(&stat(1, None), kept), Err(NoPlan::NoParent(..))), "{kept}");
     }
 }

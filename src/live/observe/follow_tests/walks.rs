@@ -318,10 +318,11 @@ fn refused_reads_are_reported_and_the_others_continue() {
 }
 
 #[test]
-fn roots_within_roots_are_dropped_unless_they_are_below_the_zookeeper_node() {
+fn roots_within_roots_are_dropped_unless_they_are_the_servers_own() {
     let roots = [path("/a/b"), path("/a"), path("/a"), path("/ab"), path("/a/c/d")];
     assert_eq!(outermost(&roots), [path("/a"), path("/ab")]);
-    assert_eq!(outermost(&[path("/"), path("/zookeeper/x")]).len(), 2);
+    assert_eq!(outermost(&[path("/"), path("/zookeeper/x")]), [path("/")]);
+    assert_eq!(outermost(&[path("/"), path("/zookeeper/quota/x")]).len(), 2);
 }
 
 #[test]

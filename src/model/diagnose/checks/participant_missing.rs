@@ -145,6 +145,20 @@ pub(super) mod tests {
         assert_eq!(came_back("10.0.0.9:5000", 100).found(Code::ParticipantMissing), None, "another host");
     }
 
+    #[test]
+    fn a_word_that_candidates_of_several_hosts_bear_is_the_name_of_none() {
+        let mut world = DiagnosisFixture::new();
+        let nodes: Vec<_> =
+            (1..=3).map(|number| world.create_named(&latch("/e", number), number.into(), "candidate")).collect();
+        world.pass(30);
+        world.let_expire(3, &[&nodes[2]]);
+        let made = world.now;
+        let newer = world.client(7);
+        (newer.address, newer.established) = ("10.0.0.3:5000".to_owned(), made);
+        world.pass(63);
+        assert_eq!(world.severity(Code::ParticipantMissing), Some(Severity::Warning), "the others do not stand for it");
+    }
+
     /// Returns an election whose second candidate queued with session 7 before its old session 2
     /// expired. Another process of its host connects, as any successor would.
     fn queued_before_it_went() -> DiagnosisFixture {

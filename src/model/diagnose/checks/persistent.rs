@@ -10,22 +10,26 @@ use crate::queue::{ContenderRow, ContenderState};
 use crate::text::human;
 use lockscope_base::recipe::{LockKind, Recipe};
 
-const REMEDY: &str =
-    "find out which application makes persistent nodes here; if it is gone, delete them, guarded by their czxids";
+const REMEDY: &str = "find out which application makes nodes without a session here, and whether it gives them a TTL, which servers show to nobody; if it is gone, delete them, guarded by their czxids";
 
 const REMEDY_OF_ONE: &str =
     "find out which job made it, and whether that still runs; if not, delete the node, guarded by its czxid";
 
 /// Reports one finding per lock, about its first persistent contender. Hive's locks are persistent
-/// by design.
+/// by design, and so are those of which the user says so.
+///
+/// A node with a TTL looks persistent: the servers report the owner 0 for both
+/// (`DataNode.getClientEphemeralOwner`).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct PersistentContender;
 
 impl Check for PersistentContender {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let lock = context.lock;
-        if lock.recipe() == Recipe::Hive {
-            return;
+        match lock.recipe() {
+            Recipe::Hive => return,
+            Recipe::Own(own) if own.definition().persistent => return,
+            _ => {}
         }
         let is_ownerless = |position: &usize| {
             lock.contender_at(*position).is_some_and(|contender| {
@@ -64,13 +68,14 @@ fn describe(context: &LockContext<'_>, first: &ContenderRow<'_>, count: usize) -
             context.now().since(first.contender.contends_since(context.table_at.table().clock_ahead_ms())),
         );
         let watch = human::plural(context.waiting(), "session watches it", "sessions watch it");
-        let summary =
-            format!("{node} has stood for {created} and is owned by no session, so it does not go by itself; {watch}");
+        let summary = format!(
+            "{node} has stood for {created} and is owned by no session, so no session's end deletes it; {watch}"
+        );
         return finding(Code::PersistentContender, severity, lock, Some(&first.contender.node))
             .because(summary, REMEDY_OF_ONE);
     }
     let verb = if first.state == ContenderState::Holds { "holds" } else { "stands in the queue" };
-    let summary = format!("{node} {verb} and is owned by no session, so it does not go by itself{others}");
+    let summary = format!("{node} {verb} and is owned by no session, so no session's end deletes it{others}");
     finding(Code::PersistentContender, severity, lock, Some(&first.contender.node)).because(summary, REMEDY)
 }
 
@@ -79,6 +84,7 @@ pub(super) mod tests {
     use super::*;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path, queue, uuid};
     use crate::queue::Change;
+    use lockscope_base::recipe::{Definition, LockKind};
 
     pub fn examples() -> Vec<Example> {
         [&[0, 2][..], &[2, 0, 0], &[0, 0, 0, 2]]
@@ -184,6 +190,26 @@ pub(super) mod tests {
         world.apply(Change::Appeared { path });
         world.pass(3);
         assert_eq!(world.codes(Severity::Info), []);
+    }
+
+    #[test]
+    fn nothing_is_said_about_nodes_that_the_user_calls_persistent() {
+        let own = Recipe::define(Definition {
+            name: "jobs".to_owned(),
+            pattern: "job-{uuid}-{sequence}".to_owned(),
+            kind: LockKind::Exclusive,
+            roles: Vec::new(),
+            lock: true,
+            persistent: true,
+            below: None,
+        });
+        let mut world = DiagnosisFixture::new();
+        world.table = world.table.clone().with_recipes(&[own.expect("a recipe")]);
+        for number in 1..=2 {
+            world.create(&format!("/jobs/job-{}-", uuid(number)), 0);
+        }
+        world.pass(3);
+        assert_eq!((world.lock("/jobs").len(), world.codes(Severity::Info)), (2, vec![]));
     }
 
     #[test]

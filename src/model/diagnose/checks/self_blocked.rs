@@ -8,8 +8,8 @@ use crate::diagnose::context::{Check, TableContext, held_at_least};
 use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::waits::Wait;
-use crate::diagnose::{Code, Severity, TableAt};
-use crate::queue::is_likely_election;
+use crate::diagnose::{Code, Severity, TableAt, Unaware};
+use crate::queue::{ContenderRow, is_likely_election};
 use crate::text::human;
 
 const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
@@ -24,7 +24,9 @@ impl Check for SelfBlocked {
         for wait in self_blocked {
             let Some(lock) = table_at.table().lock(wait.lock) else { continue };
             let Some((_, position)) = table_at.table().position(&lock.queue_path().child(&wait.node)) else { continue };
-            let Some(waiter) = lock.row(position).map(|row| row.contender) else { continue };
+            // A node that its client does not know of waits for nothing: `orphan` says so.
+            let is_known = |row: &ContenderRow<'_>| table_at.unaware(lock, row) != Some(Unaware::OfNode);
+            let Some(waiter) = lock.row(position).filter(is_known).map(|row| row.contender) else { continue };
             let waits = table_at.now().since(waiter.contends_since(table_at.table().clock_ahead_ms()));
             let held = lock.first_holder().map(|holder| held_at_least(*table_at, holder)).unwrap_or_default();
             let lasts = waits.min(held);

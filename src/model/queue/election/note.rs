@@ -43,9 +43,13 @@ impl LockTable {
 
     /// Returns whether the client of this name is in the queue of a lock, by any session. Linear in
     /// the queue, of which it looks at the first [`MAX_LOOKED_AT`].
+    ///
+    /// A word that contenders of several hosts bear at once is the name of none of them.
     pub(crate) fn is_queued(&self, lock: &LockQueue, name: &str) -> bool {
-        let mut rows = lock.rows(0..lock.len().min(MAX_LOOKED_AT));
-        rows.any(|row| self.identity_of(row.contender).name_of_one_client() == Some(name))
+        let clients = lock.rows(0..lock.len().min(MAX_LOOKED_AT)).map(|row| self.identity_of(row.contender));
+        let mut bearers = clients.filter(|client| client.name_of_one_client() == Some(name));
+        let Some(first) = bearers.next() else { return false };
+        bearers.all(|other| first.host().zip(other.host()).is_none_or(|(first, other)| first == other))
     }
 
     /// Records that a candidate is known by its name now. Its node was not read when it came.

@@ -162,3 +162,16 @@ fn numbered_ephemerals_of_no_recipe_are_an_unknown_queue() {
     fixture.create_plain("/p/whatever:0000000000", None);
     assert_eq!(fixture.table.lock_count(), 1, "persistent ones are work items, not contenders");
 }
+
+#[test]
+fn in_a_queue_of_unknown_rules_nobody_is_known_to_wait() {
+    let mut fixture = TableFixture::new();
+    let nodes = [1, 2, 3].map(|session| fixture.create("/workers/worker-", session));
+    let lock = fixture.lock("/workers");
+    let states: Vec<_> = lock.rows(0..lock.len()).map(|row| row.state).collect();
+    assert_eq!(states, [ContenderState::Holds, ContenderState::Unknown, ContenderState::Unknown]);
+    assert_eq!((lock.is_assumed(), lock.waiting(), lock.len()), (true, 0, 3));
+    assert!(lock.first_waiter().is_none());
+    fixture.delete(&nodes[0]);
+    assert_eq!(fixture.lock("/workers").first_holder().map(|holder| &*holder.node), Some(nodes[1].name()));
+}

@@ -98,6 +98,9 @@ impl Selected<'_> {
             return format!("assumed to hold: the rules of this queue are not known; {asks}");
         }
         match (self.row.state, contender.held()) {
+            (ContenderState::Unknown, _) if self.lock.is_assumed() => {
+                format!("holds, waits or neither: the rules of this queue are not known; {asks}")
+            }
             (ContenderState::Unknown, _) => "holds if its thread also holds the write before it; else waits".to_owned(),
             (ContenderState::Waits, _) => {
                 format!("waits for {}; {asks}", since(contender.contends_since(self.table.clock_ahead_ms())))

@@ -114,6 +114,7 @@ fn title(view: View<'_>) -> ListTitle {
         },
         _ => match app.world().table().sampled(lock) {
             Some(counts) => format!("~{} contenders", counts.children),
+            None if lock.is_assumed() => plural(lock.len(), "contender", "contenders"),
             None => format!("{} waiting", count(lock.waiting())),
         },
     };

@@ -48,7 +48,6 @@ impl Destination {
     pub fn of(lock: &LockQueue) -> Result<Self, CannotJoin> {
         let (algorithm, naming) = match lock.recipe() {
             Recipe::CuratorMutex | Recipe::GoLock | Recipe::TextbookQueue => (Algorithm::Chain, Naming::Curator),
-            Recipe::RustLock if every_name(lock, &["lock-"]) => (Algorithm::Chain, Naming::Curator),
             Recipe::CuratorReadWrite => (Algorithm::SharedChain(Access::Write), Naming::Curator),
             Recipe::CuratorSemaphore => (Algorithm::Semaphore(leases(lock)), Naming::Curator),
             Recipe::KazooLock => (Algorithm::Chain, Naming::Kazoo),
@@ -60,15 +59,15 @@ impl Destination {
                 (Algorithm::SharedChain(Access::Write), Naming::Session)
             }
             Recipe::SingleNode => return Ok(Self::single(lock.path())),
-            Recipe::RustLock
-            | Recipe::TextbookShared
+            Recipe::TextbookShared
             | Recipe::AiozkLock
             | Recipe::AiozkReadWrite
+            | Recipe::VitessLock
             | Recipe::TimedLock
             | Recipe::ZkRubyLock => return Err(CannotJoin::Names),
             Recipe::KazooSemaphore => return Err(CannotJoin::KazooSemaphore),
             Recipe::Hive => return Err(CannotJoin::Hive),
-            Recipe::UnknownQueue | Recipe::Own(_) => return Err(CannotJoin::Unknown),
+            Recipe::UnknownQueue | Recipe::RustLock | Recipe::Own(_) => return Err(CannotJoin::Unknown),
             Recipe::CuratorLatch
             | Recipe::ZookeeperElection
             | Recipe::SolrElection
@@ -82,10 +81,12 @@ impl Destination {
             | Recipe::HelixController
             | Recipe::MarathonElection
             | Recipe::MesosElection
+            | Recipe::PulsarLeader
+            | Recipe::RustLatch
             | Recipe::ZkRubyElection => return Err(CannotJoin::Election),
         };
         let reads = if algorithm.access().is_some() { READ_PERCENT } else { 0 };
-        let apart = matches!(lock.recipe(), Recipe::GoLock | Recipe::TextbookQueue | Recipe::RustLock);
+        let apart = matches!(lock.recipe(), Recipe::GoLock | Recipe::TextbookQueue);
         Ok(Self { algorithm, path: lock.path().clone(), naming, reads, in_own_queue: apart })
     }
 
