@@ -59,6 +59,8 @@ pub(super) enum FoundAfter {
     StuckTimeAtMost,
     EmptyTime,
     FlappingTime,
+    /// Longer than a promise. Each lock of which that is open says so.
+    PromisedTime,
 }
 
 /// The effect on a finding when its lock's queue shows deleted nodes.
@@ -322,6 +324,15 @@ codes! {
         explains: Explains::Symptom,
         found_after: FoundAfter::HoldTime,
         among_returned: AmongReturned::Falls,
+    }
+    /// A lock that is held longer than its owner promised.
+    HeldLong {
+        id: "held-long",
+        title: "held-long",
+        evidence: Evidence::Znodes,
+        explains: Explains::Beside,
+        found_after: FoundAfter::PromisedTime,
+        among_returned: AmongReturned::StandsOfOthers,
     }
 }
 

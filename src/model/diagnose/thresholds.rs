@@ -87,7 +87,7 @@ impl Thresholds {
     /// times.
     pub fn least_time_to_find(&self, code: Code) -> Duration {
         match code.traits().found_after {
-            FoundAfter::FirstLook | FoundAfter::FlappingTime => Duration::ZERO,
+            FoundAfter::FirstLook | FoundAfter::FlappingTime | FoundAfter::PromisedTime => Duration::ZERO,
             FoundAfter::TwoLooks => LOOK_INTERVAL,
             FoundAfter::Lasted => self.settled_after,
             FoundAfter::HoldTime => self.settled_after.min(MAX_BUSY_HOLD),

@@ -1,5 +1,7 @@
 //! The whole state at one moment, with which a segment begins.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::Damage;
@@ -63,9 +65,12 @@ impl RecordedState {
         // Missing before format 6.
         let ensemble: EnsembleState =
             if decoder.is_at_end() { EnsembleState::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        // Missing before format 7.
+        let promised: Vec<Option<Duration>> =
+            if decoder.is_at_end() { Vec::new() } else { decoder.next(&budget, Damage::Keyframe)? };
         decoder.finish(Damage::Keyframe)?;
         let table = state.table.with_recipes(&recipes).with_session_evidence(evidence);
-        let table = table.with_elections(elections).with_ensemble_state(ensemble);
+        let table = table.with_elections(elections).with_promised_holds(&promised).with_ensemble_state(ensemble);
         let thresholds = Thresholds { flapping, ..*state.diagnosis.thresholds() };
         let mut state = Self { table, diagnosis: state.diagnosis.with_thresholds(thresholds) };
         if !state.table.is_consistent() {
@@ -79,12 +84,12 @@ impl RecordedState {
 /// Returns whether a state written by [`write()`] can be read again, that is, whether it fits into
 /// the memory of a keyframe.
 pub(super) fn is_readable(bytes: &[u8]) -> bool {
-    bytes.len() as u64 <= MAX_STATE / MAX_GROWTH
-        || decode::memory_of::<(RecordedState, Vec<OwnRecipe>, SessionEvidence, (Elections, Flapping), EnsembleState)>(
-            bytes, MAX_STATE,
-        )
-        .is_some()
+    bytes.len() as u64 <= MAX_STATE / MAX_GROWTH || decode::memory_of::<Written>(bytes, MAX_STATE).is_some()
 }
+
+/// What [`write()`] writes.
+type Written =
+    (RecordedState, Vec<OwnRecipe>, SessionEvidence, (Elections, Flapping), EnsembleState, Vec<Option<Duration>>);
 
 /// Returns the state as uncompressed bytes.
 ///
@@ -94,7 +99,8 @@ pub(super) fn is_readable(bytes: &[u8]) -> bool {
 pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
     let elections = (table.elections(), diagnosis.thresholds().flapping);
     let evidence = table.session_evidence();
-    postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), evidence, elections, table.ensemble_state()))
+    let (ensemble, promised) = (table.ensemble_state(), table.promised_holds());
+    postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), evidence, elections, ensemble, promised))
 }
 
 #[cfg(test)]

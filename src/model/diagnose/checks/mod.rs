@@ -9,6 +9,7 @@ mod flapping;
 mod foreign;
 mod ghost;
 mod head_expired;
+mod held_long;
 mod idle;
 mod leaked;
 mod lost_wake_up;
@@ -79,6 +80,7 @@ checks! {
     stale_owner: StaleOwner,
     flapping: Flapping,
     participant_missing: ParticipantMissing,
+    held_long: HeldLong,
 }
 
 impl Checks {
