@@ -3,7 +3,10 @@
 use rustc_hash::FxHashSet;
 
 use super::pending_reads::PendingRead;
-use super::{COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, NodeRead, ReadAnswer, WatchStyle, is_servers_own};
+use super::{
+    COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, MAX_EMPTIED_LISTED, NodeRead, REPORT_EMPTIED_FROM, ReadAnswer,
+    SAMPLED_CHILDREN, WatchStyle, WideNode, is_servers_own,
+};
 use crate::queue::{Change, is_empty_election};
 use lockscope_base::recipe::{Classification, Classifier};
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
@@ -15,6 +18,7 @@ impl Follower {
         self.watching = watching;
         self.classifier = Classifier::new(self.named.iter().cloned()).with_recipes(&self.recipes);
         self.children.clear();
+        self.wide.clear();
         self.pending.clear();
         self.created.clear();
         self.urgent = false;
@@ -127,18 +131,49 @@ impl Follower {
         }
         let is_empty_election = is_empty_election(path, &stat, &self.expected);
         let is_known = self.is_root(path) || Classifier::is_hint(path) || self.parents.contains_key(path);
+        let is_emptied = entry.walk && self.is_one_of_many_emptied(path, &stat);
         if contenders || is_empty_election || is_known {
             self.parents.insert(path.clone(), self.walk);
+        }
+        if contenders || is_empty_election || is_known || is_emptied {
             self.changes.push(Change::Listed { path: path.clone(), stat });
         }
-        if self.is_worth_counting(path, plain.len(), entry) {
+        let is_counted = self.is_worth_counting(path, plain.len(), entry);
+        if entry.walk && plain.len() >= REPORT_EMPTIED_FROM {
+            let is_sampled = is_counted && plain.len() <= MAX_EMPTIED_LISTED;
+            self.wide.insert(path.clone(), WideNode { is_sampled, emptied: 0 });
+        }
+        if is_counted {
             // Emptied lock parents are among these children and must not be lost.
-            plain.retain(|child| Classifier::is_hint(child) || self.parents.contains_key(child));
-            self.pending.walk_count(path, entry.counted + 1, names.len());
+            let mut number = 0;
+            plain.retain(|child| {
+                number += 1;
+                number <= SAMPLED_CHILDREN || Classifier::is_hint(child) || self.parents.contains_key(child)
+            });
         }
         for child in plain {
             self.ask(NodeRead::List(child), entry);
         }
+        if is_counted {
+            self.pending.walk_count(path, entry.counted + 1, names.len());
+        }
+    }
+
+    /// Returns whether a listed node is empty, had children before, and has very many neighbours.
+    fn is_one_of_many_emptied(&mut self, path: &ZnodePath, stat: &ZnodeStat) -> bool {
+        let had_children = stat.num_children == 0 && stat.cversion > 0 && stat.has_child_history();
+        let Some((above, wide)) = path.parent().and_then(|above| Some((above.clone(), self.wide.get_mut(&above)?)))
+        else {
+            return false;
+        };
+        if !had_children || stat.ephemeral_owner.is_some() {
+            return false;
+        }
+        wide.emptied += 1;
+        if wide.is_sampled && wide.emptied == SAMPLED_CHILDREN {
+            self.pending.walk_counted(&above, MAX_COUNTS);
+        }
+        true
     }
 
     fn note_hints(&mut self, listing: &[ZnodePath]) {

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::children::Locks;
+use super::churn::RunsOfOne;
 use super::clock::Clock;
 use super::deleted::DeletedNodes;
 use super::election::Elections;
@@ -73,6 +74,8 @@ pub struct LockTable {
     pub(super) samples: Samples,
     #[serde(skip)]
     pub(super) elections: Box<Elections>,
+    #[serde(skip)]
+    pub(super) runs: Box<RunsOfOne>,
     /// The last comparison. A recording leaves it out of the whole state, since the next follows
     /// soon.
     #[serde(skip)]
@@ -125,6 +128,7 @@ impl LockTable {
             refused: false,
             samples: Samples::default(),
             elections: Box::default(),
+            runs: Box::default(),
             compared: None,
         }
     }

@@ -10,7 +10,7 @@ use super::memory::{MAX_GROWTH, MAX_STATE};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, FindingChanges, Flapping, Thresholds};
-use lockscope_model::queue::{Elections, EnsembleState, Happening, LockTable, SessionEvidence};
+use lockscope_model::queue::{Elections, EnsembleState, Happening, LockTable, RunsOfOne, SessionEvidence};
 
 use super::entry::Entry;
 
@@ -66,11 +66,15 @@ impl RecordedState {
         let ensemble: EnsembleState =
             if decoder.is_at_end() { EnsembleState::default() } else { decoder.next(&budget, Damage::Keyframe)? };
         // Missing before format 7.
-        let promised: Vec<Option<Duration>> =
-            if decoder.is_at_end() { Vec::new() } else { decoder.next(&budget, Damage::Keyframe)? };
+        let (promised, runs): (Vec<Option<Duration>>, RunsOfOne) =
+            if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, Damage::Keyframe)? };
         decoder.finish(Damage::Keyframe)?;
         let table = state.table.with_recipes(&recipes).with_session_evidence(evidence);
-        let table = table.with_elections(elections).with_promised_holds(&promised).with_ensemble_state(ensemble);
+        let table = table
+            .with_elections(elections)
+            .with_promised_holds(&promised)
+            .with_ensemble_state(ensemble)
+            .with_runs_of_one(runs);
         let thresholds = Thresholds { flapping, ..*state.diagnosis.thresholds() };
         let mut state = Self { table, diagnosis: state.diagnosis.with_thresholds(thresholds) };
         if !state.table.is_consistent() {
@@ -88,8 +92,14 @@ pub(super) fn is_readable(bytes: &[u8]) -> bool {
 }
 
 /// What [`write()`] writes.
-type Written =
-    (RecordedState, Vec<OwnRecipe>, SessionEvidence, (Elections, Flapping), EnsembleState, Vec<Option<Duration>>);
+type Written = (
+    RecordedState,
+    Vec<OwnRecipe>,
+    SessionEvidence,
+    (Elections, Flapping),
+    EnsembleState,
+    (Vec<Option<Duration>>, RunsOfOne),
+);
 
 /// Returns the state as uncompressed bytes.
 ///
@@ -99,7 +109,7 @@ type Written =
 pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
     let elections = (table.elections(), diagnosis.thresholds().flapping);
     let evidence = table.session_evidence();
-    let (ensemble, promised) = (table.ensemble_state(), table.promised_holds());
+    let (ensemble, promised) = (table.ensemble_state(), (table.promised_holds(), table.runs_of_one()));
     postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), evidence, elections, ensemble, promised))
 }
 

@@ -23,7 +23,7 @@ fn relative_paths_start_at_the_folder_of_the_file() {
 
 /// Invalid entries: the wrong line, a part of the sentence, and whether the program still starts
 /// without a context.
-const INVALID: [(&str, usize, &str, bool); 94] = [
+const INVALID: [(&str, usize, &str, bool); 95] = [
     ("connect = 'a'\ncolour = 1", 2, "no option \"colour\"", true),
     ("thema = 'mono'", 1, "perhaps theme is meant", true),
     ("conect = 'zk1'", 1, "perhaps connect is meant", false),
