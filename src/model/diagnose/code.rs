@@ -280,7 +280,7 @@ codes! {
         id: "leaking-session",
         title: "leaks nodes",
         evidence: Evidence::Servers,
-        explains: Explains::Cause,
+        explains: Explains::Beside,
         found_after: FoundAfter::StuckTimeAtMost,
         among_returned: AmongReturned::Falls,
     }

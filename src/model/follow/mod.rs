@@ -64,8 +64,9 @@ pub const REPORT_EMPTIED_FROM: usize = 100;
 /// all of these are empty and had children before, the others are listed, too.
 const SAMPLED_CHILDREN: usize = 5;
 
-/// At most so many children are listed for that reason.
-const MAX_EMPTIED_LISTED: usize = 20_000;
+/// At most so many children of one node are listed for that reason, and at most so many emptied nodes
+/// are reported in one walk.
+const MAX_EMPTIED: usize = 20_000;
 
 /// How often the descendants are counted again when the tree changes meanwhile.
 const MAX_COUNTS: u8 = 3;
@@ -172,6 +173,8 @@ pub struct Follower {
     children: FxHashMap<ZnodePath, FxHashSet<Box<str>>>,
     /// The nodes with very many children in this walk.
     wide: FxHashMap<ZnodePath, WideNode>,
+    /// How many emptied nodes were reported in this walk.
+    emptied: usize,
     pending: PendingReads,
     created: CreatedContenders,
     /// Whether a node was created that can only be shown once it is read.
@@ -195,6 +198,7 @@ impl Follower {
             parents: FxHashMap::default(),
             children: FxHashMap::default(),
             wide: FxHashMap::default(),
+            emptied: 0,
             pending: PendingReads::default(),
             created: CreatedContenders::default(),
             urgent: false,

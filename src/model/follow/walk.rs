@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::pending_reads::PendingRead;
 use super::{
-    COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, MAX_EMPTIED_LISTED, NodeRead, REPORT_EMPTIED_FROM, ReadAnswer,
+    COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, MAX_EMPTIED, NodeRead, REPORT_EMPTIED_FROM, ReadAnswer,
     SAMPLED_CHILDREN, WatchStyle, WideNode, is_servers_own,
 };
 use crate::queue::{Change, is_empty_election};
@@ -19,6 +19,7 @@ impl Follower {
         self.classifier = Classifier::new(self.named.iter().cloned()).with_recipes(&self.recipes);
         self.children.clear();
         self.wide.clear();
+        self.emptied = 0;
         self.pending.clear();
         self.created.clear();
         self.urgent = false;
@@ -140,7 +141,7 @@ impl Follower {
         }
         let is_counted = self.is_worth_counting(path, plain.len(), entry);
         if entry.walk && plain.len() >= REPORT_EMPTIED_FROM {
-            let is_sampled = is_counted && plain.len() <= MAX_EMPTIED_LISTED;
+            let is_sampled = is_counted && plain.len() <= MAX_EMPTIED;
             self.wide.insert(path.clone(), WideNode { is_sampled, emptied: 0 });
         }
         if is_counted {
@@ -166,9 +167,10 @@ impl Follower {
         else {
             return false;
         };
-        if !had_children || stat.ephemeral_owner.is_some() {
+        if !had_children || stat.ephemeral_owner.is_some() || self.emptied == MAX_EMPTIED {
             return false;
         }
+        self.emptied += 1;
         wide.emptied += 1;
         if wide.is_sampled && wide.emptied == SAMPLED_CHILDREN {
             self.pending.walk_counted(&above, MAX_COUNTS);

@@ -1,11 +1,11 @@
-//! Notes which locks one session takes again and again while nobody else contends.
+//! The locks that one session takes again and again while nobody else contends.
 
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Happening, LockEvent, LockId, LockQueue, LockTable};
+use super::{Happening, LockEvent, LockId};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 /// Maximum number of locks with a run. Those that ended make room first.
@@ -33,7 +33,8 @@ pub struct TakenAgain {
 pub struct RunsOfOne(FxHashMap<LockId, TakenAgain>);
 
 impl RunsOfOne {
-    fn take_in(&mut self, lock: LockId, happening: &Happening) {
+    /// Takes in an event of a lock.
+    pub(super) fn take_in(&mut self, lock: LockId, happening: &Happening) {
         let is_contended = happening.queue > 1;
         match (happening.event, happening.session) {
             (LockEvent::Acquired, Some(session)) if !is_contended => self.acquired(lock, session, happening.at),
@@ -41,6 +42,21 @@ impl RunsOfOne {
             (LockEvent::Acquired | LockEvent::Enqueued | LockEvent::LockGone, _) => _ = self.0.remove(&lock),
             _ => {}
         }
+    }
+
+    /// Returns the run of a lock, if its last acquisition is not longer ago than a pause.
+    pub(super) fn of(&self, lock: LockId, now: Timestamp) -> Option<TakenAgain> {
+        self.0.get(&lock).copied().filter(|run| now.since(run.last) <= MAX_PAUSE)
+    }
+
+    /// Forgets the runs of all locks for which `stays` does not hold.
+    pub(super) fn retain(&mut self, stays: impl Fn(LockId) -> bool) {
+        self.0.retain(|id, _| stays(*id));
+    }
+
+    /// Forgets the runs of all sessions for which `stays` does not hold.
+    pub(super) fn retain_sessions(&mut self, stays: impl Fn(SessionId) -> bool) {
+        self.0.retain(|_, run| stays(run.session));
     }
 
     fn acquired(&mut self, lock: LockId, session: SessionId, at: Timestamp) {
@@ -56,35 +72,5 @@ impl RunsOfOne {
             *run = first;
         }
         (run.last, run.times) = (at, run.times.saturating_add(1));
-    }
-}
-
-impl LockTable {
-    pub(super) fn note_runs(&mut self, happenings: &[Happening]) {
-        for happening in happenings {
-            if let Some(lock) = &happening.lock {
-                self.runs.take_in(lock.id, happening);
-            }
-        }
-    }
-
-    /// Returns how one session takes a lock again and again, up to `now`, while nobody else is in its
-    /// queue.
-    pub fn taken_again(&self, lock: &LockQueue, now: Timestamp) -> Option<TakenAgain> {
-        self.runs.0.get(&lock.id()).copied().filter(|run| now.since(run.last) <= MAX_PAUSE)
-    }
-
-    /// Returns the runs of all locks. They are not part of the serialized table.
-    pub fn runs_of_one(&self) -> &RunsOfOne {
-        &self.runs
-    }
-
-    /// Returns the table with the runs that were stored beside it.
-    #[must_use]
-    pub fn with_runs_of_one(mut self, runs: RunsOfOne) -> Self {
-        *self.runs = runs;
-        let locks = &self.locks;
-        self.runs.0.retain(|id, _| locks.contains_key(id));
-        self
     }
 }

@@ -31,7 +31,7 @@
 //! - `handover` and `semaphore` follow a contender from its queue node to its lease.
 //! - `hold`, `bounds` and `clock` bound how long a lock has been held.
 //! - `election` remembers who led, and who has gone.
-//! - `churn` notes which locks one session takes again and again.
+//! - `churn` and `taken_again` note which locks one session takes again and again.
 //! - `emptied` counts the parents whose children are all gone.
 //! - `sessions`, `identify`, `session_expired`, `pending_ends` and `settled_ends` know the clients
 //!   and how their sessions ended.
@@ -84,6 +84,7 @@ mod settled_ends;
 mod slots;
 mod sync;
 mod table;
+mod taken_again;
 mod timeline;
 mod turns;
 mod unread;

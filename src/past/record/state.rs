@@ -118,10 +118,16 @@ mod tests {
     use super::*;
     use crate::fixture::{TableFixture, surveyed};
     use crate::record::frame;
+    use lockscope_base::recipe::PathPattern;
+    use lockscope_model::queue::Expectation;
 
     #[test]
     fn a_state_is_read_with_all_evidence_and_without_it_from_older_recordings() {
         let mut fixture = TableFixture::new();
+        let path = PathPattern::new("/jobs/*").expect("a pattern");
+        let held_at_most = Some(Duration::from_secs(600));
+        let expected = Expectation { path, candidates: None, leader_within: None, held_at_most };
+        fixture.table = fixture.table.clone().with_expectations(&[expected]);
         fixture.apply(surveyed(Vec::new(), fixture.now));
         let (table, diagnosis) = (&fixture.table, Diagnosis::new(Thresholds::default()));
         let read = |bytes: &[u8]| RecordedState::read(&frame::pack(bytes).expect("packed bytes")).expect("a state").0;
@@ -130,6 +136,7 @@ mod tests {
         assert!(state.table.view().min_session_timeout().is_some());
         assert_eq!(state.table.ensemble_state(), table.ensemble_state());
         assert_eq!(state.table.view().voters, Some(1));
+        assert_eq!(state.table.expectations(), table.expectations());
 
         let older = (table, &diagnosis, table.own_recipes());
         let of_format = |written: Result<Vec<u8>, postcard::Error>| read(&written.expect("written bytes")).table;

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use super::context::{Check, LockContext, TableContext};
 use super::suspicion::Suspicion;
 use super::unwatched::{self, UnwatchedMemory};
-use super::{Code, TableAt, Thresholds, waits};
+use super::{Code, Severity, TableAt, Thresholds, waits};
 use crate::queue::LockQueue;
 
 macro_rules! checks {
@@ -126,7 +126,8 @@ impl Checks {
     }
 }
 
-/// Leaves out the suspicion that single nodes are orphans where their session leaks nodes.
+/// Leaves out what is suspected of single nodes where their session leaks nodes, unless one of them
+/// blocks the lock.
 fn leave_out_what_leaks(found: &mut Vec<Suspicion>) {
     let session_of = |suspicion: &Suspicion| suspicion.finding.client.as_ref().and_then(|client| client.session);
     let leaks = found.iter().filter(|suspicion| suspicion.finding.code == Code::LeakingSession);
@@ -134,7 +135,8 @@ fn leave_out_what_leaks(found: &mut Vec<Suspicion>) {
     if !leaking.is_empty() {
         found.retain(|suspicion| {
             let is_of_node = matches!(suspicion.finding.code, Code::OrphanSuspected | Code::LostWakeUp);
-            !is_of_node || session_of(suspicion).is_none_or(|session| !leaking.contains(&session))
+            let blocks = suspicion.finding.severity == Severity::Critical;
+            blocks || !is_of_node || session_of(suspicion).is_none_or(|session| !leaking.contains(&session))
         });
     }
 }
