@@ -148,10 +148,11 @@ pub enum WatchStyle {
 }
 
 /// A node with very many children that are no contenders.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct WideNode {
-    /// Whether only some of the children are listed.
-    is_sampled: bool,
+    /// The only children to list if there are no descendants besides the children; empty where all are
+    /// listed, or none.
+    sample: Vec<ZnodePath>,
     /// How many of the children were found to be empty and to have had children before.
     emptied: usize,
 }

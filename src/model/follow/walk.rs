@@ -141,22 +141,17 @@ impl Follower {
         }
         let is_counted = self.is_worth_counting(path, plain.len(), entry);
         if entry.walk && plain.len() >= REPORT_EMPTIED_FROM {
-            let is_sampled = is_counted && plain.len() <= MAX_EMPTIED;
-            self.wide.insert(path.clone(), WideNode { is_sampled, emptied: 0 });
+            let sampled = if is_counted && plain.len() <= MAX_EMPTIED { SAMPLED_CHILDREN } else { 0 };
+            let sample = plain.iter().take(sampled).cloned().collect();
+            self.wide.insert(path.clone(), WideNode { sample, emptied: 0 });
         }
         if is_counted {
             // Emptied lock parents are among these children and must not be lost.
-            let mut number = 0;
-            plain.retain(|child| {
-                number += 1;
-                number <= SAMPLED_CHILDREN || Classifier::is_hint(child) || self.parents.contains_key(child)
-            });
+            plain.retain(|child| Classifier::is_hint(child) || self.parents.contains_key(child));
+            self.pending.walk_count(path, entry.counted + 1, names.len());
         }
         for child in plain {
             self.ask(NodeRead::List(child), entry);
-        }
-        if is_counted {
-            self.pending.walk_count(path, entry.counted + 1, names.len());
         }
     }
 
@@ -172,7 +167,7 @@ impl Follower {
         }
         self.emptied += 1;
         wide.emptied += 1;
-        if wide.is_sampled && wide.emptied == SAMPLED_CHILDREN {
+        if !wide.sample.is_empty() && wide.emptied == SAMPLED_CHILDREN {
             self.pending.walk_counted(&above, MAX_COUNTS);
         }
         true
@@ -224,7 +219,10 @@ impl Follower {
         match entry.expected {
             None => self.pending.walk_counted(path, entry.counted),
             Some(children) if children != count => self.pending.walk_counted(path, MAX_COUNTS),
-            Some(_) => {}
+            Some(_) => {
+                let sample = self.wide.get(path).map(|wide| wide.sample.clone());
+                sample.into_iter().flatten().for_each(|child| self.pending.walk(NodeRead::List(child)));
+            }
         }
     }
 
