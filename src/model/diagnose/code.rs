@@ -4,73 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The properties of a kind of finding.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Traits {
-    /// The name in JSON and on the screen. The name is an interface and does not change.
-    pub id: &'static str,
-    /// The name where space is short, in at most [`MAX_TITLE_WIDTH`] columns.
-    pub title: &'static str,
-    pub evidence: Evidence,
-    pub explains: Explains,
-    pub found_after: FoundAfter,
-    pub among_returned: AmongReturned,
-}
-
-/// The evidence behind a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Evidence {
-    /// The znodes alone.
-    Znodes,
-    /// The servers' answers about clients. In plain text beside a session over TLS they prove
-    /// nothing.
-    Servers,
-    /// The servers' answers about which clients are connected and heard. They wait for a full round
-    /// of answers after an upheaval of the ensemble, since sessions move then.
-    Liveness,
-}
-
-/// Whether a finding explains why waiters do not get the lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Explains {
-    /// The finding is the cause.
-    Cause,
-    /// The finding only tells that the lock is stuck. It is left out where a cause is known.
-    Symptom,
-    /// The finding is about something else.
-    Beside,
-}
-
-/// How long a table must be watched before such a finding is possible. See
-/// [`Thresholds`](super::Thresholds).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FoundAfter {
-    FirstLook,
-    TwoLooks,
-    /// Longer than a sound hand-over may take. Proven time before the first look counts.
-    Lasted,
-    /// Longer than a sound hand-over may take.
-    Settled,
-    GhostTime,
-    StuckTime,
-    /// Longer than a busy lock is usually held.
-    HoldTime,
-    /// As `StuckTime`, but proven time before the first look counts.
-    StuckTimeAtMost,
-    EmptyTime,
-    FlappingTime,
-}
-
-/// The effect on a finding when its lock's queue shows deleted nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AmongReturned {
-    /// The finding stands.
-    Stands,
-    /// The finding stands unless it is about a deleted node.
-    StandsOfOthers,
-    /// The finding falls, since it depends on the order of the queue, which is not the ensemble's.
-    Falls,
-}
+pub(super) use super::traits::{AmongReturned, Evidence, Explains, FoundAfter, Traits};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident(
@@ -162,6 +96,16 @@ codes! {
     NobodyHolds("nobody-holds", "nobody holds", Servers, Cause, Settled, Falls)
     /// A holder whose client has not noticed that it is its turn.
     UnawareHolder("unaware-holder", "unaware", Liveness, Cause, Settled, Falls)
+    /// A lock that is held longer than its owner promised.
+    HeldLong("held-long", "held-long", Znodes, Beside, PromisedTime, StandsOfOthers)
+    /// Very many lock parents below one node that nobody uses.
+    GrowingParents("growing-parents", "many empty", Znodes, Beside, EmptyTime, Stands)
+    /// A session with very many nodes in one queue that it does not use.
+    LeakingSession("leaking-session", "leaks nodes", Servers, Beside, StuckTimeAtMost, Falls)
+    /// A lock that one session takes and gives up again and again, while nobody else contends.
+    Churning("churning", "churning", Znodes, Beside, ChurnTime, Falls)
+    /// Hand-overs of which each wakes very many clients.
+    HerdStorm("herd-storm", "herd-storm", Servers, Beside, Settled, Falls)
 }
 
 /// Maximum width of a title, in columns. No column for findings is narrower.

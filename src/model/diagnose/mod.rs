@@ -20,13 +20,16 @@
 //! - A fault in the tree: `sequence-overflow`, `empty-parent`, `persistent-contender`,
 //!   `foreign-child`.
 //! - Watches that are left behind: `leaked-watch`.
+//! - What grows, or is done again and again: `growing-parents`, `leaking-session`, `churning`,
+//!   `herd-storm`.
+//! - A hold that is longer than promised: `held-long`.
 //! - A member whose nodes are not those of the others: `member-disagrees`.
 //!
 //! # What cannot be found
 //!
 //! - A holder that goes on after its node was deleted: nothing is left of it.
 //! - Children of a lock parent whose names fit no contender: they are not read.
-//! - Parents that were empty from the start: they look like any other node.
+//! - Few parents that were empty from the start: they look like any other node.
 //! - Sessions that watch children: no server lists them.
 //! - A deleted node that a member shows again, if it was deleted before the first look or more than
 //!   10,000 deletions ago, or if the server has no recursive watches.
@@ -63,6 +66,7 @@ mod suspicion;
 #[cfg(test)]
 mod testing;
 mod thresholds;
+mod traits;
 mod unaware;
 mod unwatched;
 mod waits;

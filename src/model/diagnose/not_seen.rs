@@ -44,6 +44,8 @@ mod tests {
             Code::EmptyParent,
             Code::StaleOwner,
             Code::ParticipantMissing,
+            Code::GrowingParents,
+            Code::Churning,
         ];
         assert_eq!(codes(6), of_six_seconds);
         assert_eq!(codes(3_600), []);

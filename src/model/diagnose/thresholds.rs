@@ -13,6 +13,9 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Most locks that are held for longer than this are not busy.
 const MAX_BUSY_HOLD: Duration = Duration::from_secs(2);
 
+/// How long one session must take a lock more than once a second before that is churn.
+pub(super) const CHURN_TIME: Duration = Duration::from_secs(30);
+
 /// The thresholds of findings. Each only makes findings later or rarer, never bolder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thresholds {
@@ -87,13 +90,14 @@ impl Thresholds {
     /// times.
     pub fn least_time_to_find(&self, code: Code) -> Duration {
         match code.traits().found_after {
-            FoundAfter::FirstLook | FoundAfter::FlappingTime => Duration::ZERO,
+            FoundAfter::FirstLook | FoundAfter::FlappingTime | FoundAfter::PromisedTime => Duration::ZERO,
             FoundAfter::TwoLooks => LOOK_INTERVAL,
             FoundAfter::Lasted => self.settled_after,
             FoundAfter::HoldTime => self.settled_after.min(MAX_BUSY_HOLD),
             FoundAfter::Settled => self.settled_after.saturating_add(LOOK_INTERVAL),
             FoundAfter::GhostTime => self.ghost_after.saturating_add(LOOK_INTERVAL),
             FoundAfter::StuckTime | FoundAfter::StuckTimeAtMost => self.stuck_after.saturating_add(LOOK_INTERVAL),
+            FoundAfter::ChurnTime => CHURN_TIME.saturating_add(LOOK_INTERVAL),
             FoundAfter::EmptyTime => self.empty_after.saturating_add(LOOK_INTERVAL),
         }
     }

@@ -30,7 +30,7 @@
 //!
 //! Below a node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the
 //! number of all descendants is read first. When there are no descendants besides the children, the
-//! children are not listed.
+//! children are not listed, apart from a few: if these are lock parents that were emptied, all are.
 //!
 //! **One-shot watches.** Where the server has no recursive watches, every listing sets a watch on
 //! the children, and the follower finds creations and deletions by comparing listings. It then
@@ -55,6 +55,18 @@ use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
 /// Above this many children that are no contenders, the descendants are counted before the children
 /// are listed.
 pub const COUNT_DESCENDANTS_ABOVE: usize = 1000;
+
+/// Below a node with at least so many children that are no contenders, those that are empty and had
+/// children before are reported.
+pub const REPORT_EMPTIED_FROM: usize = 100;
+
+/// How many children are listed nevertheless where there are no descendants besides the children. If
+/// all of these are empty and had children before, the others are listed, too.
+const SAMPLED_CHILDREN: usize = 5;
+
+/// At most so many children of one node are listed for that reason, and at most so many emptied nodes
+/// are reported in one walk.
+const MAX_EMPTIED: usize = 20_000;
 
 /// How often the descendants are counted again when the tree changes meanwhile.
 const MAX_COUNTS: u8 = 3;
@@ -135,6 +147,16 @@ pub enum WatchStyle {
     OneShot,
 }
 
+/// A node with very many children that are no contenders.
+#[derive(Clone, Debug, Default)]
+struct WideNode {
+    /// The only children to list if there are no descendants besides the children; empty where all are
+    /// listed, or none.
+    sample: Vec<ZnodePath>,
+    /// How many of the children were found to be empty and to have had children before.
+    emptied: usize,
+}
+
 /// Tracks what is known, what is being read and what is still to be read. See the [module](self).
 #[derive(Debug)]
 pub struct Follower {
@@ -150,6 +172,10 @@ pub struct Follower {
     parents: FxHashMap<ZnodePath, u32>,
     /// The children of every listed node; only with one-shot watches.
     children: FxHashMap<ZnodePath, FxHashSet<Box<str>>>,
+    /// The nodes with very many children in this walk.
+    wide: FxHashMap<ZnodePath, WideNode>,
+    /// How many emptied nodes were reported in this walk.
+    emptied: usize,
     pending: PendingReads,
     created: CreatedContenders,
     /// Whether a node was created that can only be shown once it is read.
@@ -172,6 +198,8 @@ impl Follower {
             classifier: Classifier::default(),
             parents: FxHashMap::default(),
             children: FxHashMap::default(),
+            wide: FxHashMap::default(),
+            emptied: 0,
             pending: PendingReads::default(),
             created: CreatedContenders::default(),
             urgent: false,
@@ -271,6 +299,7 @@ impl Follower {
             self.walking = false;
             let walk = self.walk;
             self.parents.retain(|_, found| *found == walk);
+            self.wide = FxHashMap::default();
             self.pending.release_spare_memory();
             self.changes.push(Change::Synced);
         }

@@ -3,7 +3,10 @@
 use rustc_hash::FxHashSet;
 
 use super::pending_reads::PendingRead;
-use super::{COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, NodeRead, ReadAnswer, WatchStyle};
+use super::{
+    COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, MAX_EMPTIED, NodeRead, REPORT_EMPTIED_FROM, ReadAnswer,
+    SAMPLED_CHILDREN, WatchStyle, WideNode,
+};
 use crate::queue::{Change, is_empty_election};
 use lockscope_base::recipe::Classifier;
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
@@ -15,6 +18,8 @@ impl Follower {
         self.watching = watching;
         self.classifier = Classifier::new(self.named.iter().cloned()).with_recipes(&self.recipes);
         self.children.clear();
+        self.wide.clear();
+        self.emptied = 0;
         self.pending.clear();
         self.created.clear();
         self.urgent = false;
@@ -126,11 +131,20 @@ impl Follower {
         }
         let is_empty_election = is_empty_election(path, &stat, &self.expected);
         let is_known = self.is_root(path) || Classifier::is_hint(path) || self.parents.contains_key(path);
+        let is_emptied = entry.walk && self.is_one_of_many_emptied(path, &stat);
         if contenders || is_empty_election || is_known {
             self.parents.insert(path.clone(), self.walk);
+        }
+        if contenders || is_empty_election || is_known || is_emptied {
             self.changes.push(Change::Listed { path: path.clone(), stat });
         }
-        if self.is_worth_counting(path, plain.len(), entry) {
+        let is_counted = self.is_worth_counting(path, plain.len(), entry);
+        if entry.walk && plain.len() >= REPORT_EMPTIED_FROM {
+            let sampled = if is_counted && plain.len() <= MAX_EMPTIED { SAMPLED_CHILDREN } else { 0 };
+            let sample = plain.iter().take(sampled).cloned().collect();
+            self.wide.insert(path.clone(), WideNode { sample, emptied: 0 });
+        }
+        if is_counted {
             // Emptied lock parents are among these children and must not be lost.
             plain.retain(|child| Classifier::is_hint(child) || self.parents.contains_key(child));
             self.pending.walk_count(path, entry.counted + 1, names.len());
@@ -138,6 +152,24 @@ impl Follower {
         for child in plain {
             self.ask(NodeRead::List(child), entry);
         }
+    }
+
+    /// Returns whether a listed node is empty, had children before, and has very many neighbours.
+    fn is_one_of_many_emptied(&mut self, path: &ZnodePath, stat: &ZnodeStat) -> bool {
+        let had_children = stat.num_children == 0 && stat.cversion > 0 && stat.has_child_history();
+        let Some((above, wide)) = path.parent().and_then(|above| Some((above.clone(), self.wide.get_mut(&above)?)))
+        else {
+            return false;
+        };
+        if !had_children || stat.ephemeral_owner.is_some() || self.emptied == MAX_EMPTIED {
+            return false;
+        }
+        self.emptied += 1;
+        wide.emptied += 1;
+        if !wide.sample.is_empty() && wide.emptied == SAMPLED_CHILDREN {
+            self.pending.walk_counted(&above, MAX_COUNTS);
+        }
+        true
     }
 
     fn note_hints(&mut self, listing: &[ZnodePath]) {
@@ -186,7 +218,10 @@ impl Follower {
         match entry.expected {
             None => self.pending.walk_counted(path, entry.counted),
             Some(children) if children != count => self.pending.walk_counted(path, MAX_COUNTS),
-            Some(_) => {}
+            Some(_) => {
+                let sample = self.wide.get(path).map(|wide| wide.sample.clone());
+                sample.into_iter().flatten().for_each(|child| self.pending.walk(NodeRead::List(child)));
+            }
         }
     }
 

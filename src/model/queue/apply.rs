@@ -82,6 +82,7 @@ impl LockTable {
         self.note_sight(was_live, now);
         self.name_clients(&mut out);
         self.note_elections(&out);
+        self.note_runs(&out);
         out
     }
 

@@ -12,6 +12,8 @@ impl LockTable {
     /// does with its whole memory.
     pub fn forget_gone(&mut self, session_stays: impl Fn(SessionId) -> bool, node_stays: impl Fn(Zxid) -> bool) {
         self.pending_ends.retain(&session_stays);
+        let Self { runs, sessions, .. } = self;
+        runs.retain_sessions(|session| session_stays(session) || sessions.contends(session));
         self.sessions.retain_departed(session_stays);
         self.deleted_nodes.retain(node_stays);
         self.elections.forget_departures();

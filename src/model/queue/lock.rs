@@ -278,6 +278,12 @@ impl LockQueue {
         self.activity.as_deref().copied().unwrap_or_default().rates(now)
     }
 
+    /// Returns a time within the last ten seconds before the last acquisition that was seen, by this
+    /// machine's clock.
+    pub fn acquired_after(&self) -> Option<Timestamp> {
+        self.activity.as_deref()?.acquired_after()
+    }
+
     /// Returns when a contender last arrived or left while others waited, by this machine's clock.
     /// Every client that watched the parent's children was woken then.
     pub fn woke_herd_at(&self) -> Option<Timestamp> {

@@ -31,6 +31,8 @@
 //! - `handover` and `semaphore` follow a contender from its queue node to its lease.
 //! - `hold`, `bounds` and `clock` bound how long a lock has been held.
 //! - `election` remembers who led, and who has gone.
+//! - `churn` and `taken_again` note which locks one session takes again and again.
+//! - `emptied` counts the parents whose children are all gone.
 //! - `sessions`, `identify`, `session_expired`, `pending_ends` and `settled_ends` know the clients
 //!   and how their sessions ended.
 //! - `unread`, `deleted`, `returned` and `samples` handle what is not fully known.
@@ -41,6 +43,7 @@ mod chain;
 mod change;
 mod child_index;
 mod children;
+mod churn;
 mod client_identity;
 mod clock;
 mod connection;
@@ -50,6 +53,7 @@ mod deleted;
 mod deleter;
 mod dropping;
 mod election;
+mod emptied;
 mod ensemble_state;
 mod event;
 mod expired_client;
@@ -82,12 +86,14 @@ mod settled_ends;
 mod slots;
 mod sync;
 mod table;
+mod taken_again;
 mod timed;
 mod timeline;
 mod turns;
 mod unread;
 
 pub use change::Change;
+pub use churn::{RunsOfOne, TakenAgain};
 pub use client_identity::{ClientIdentity, host_of};
 pub use connection::{ConnectionState, NO_ANSWER};
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
@@ -97,6 +103,7 @@ pub use election::{
     is_empty_election, is_likely_election,
 };
 pub(crate) use election::{by_recipe, is_registry, leader_beside_latch};
+pub use emptied::EmptiedBelow;
 pub use ensemble_state::EnsembleState;
 pub use event::{CLOSED, DELETED, GONE, LockEvent, WatchEvents};
 pub use happening::Happening;

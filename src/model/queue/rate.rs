@@ -82,6 +82,11 @@ impl Activity {
         self.woke_herd_at
     }
 
+    /// Returns a time within the last ten seconds before the last acquisition.
+    pub(super) fn acquired_after(&self) -> Option<Timestamp> {
+        (self.acquisitions.current > 0).then(|| Timestamp(self.acquisitions.window.saturating_mul(WINDOW_MS)))
+    }
+
     pub(super) fn rates(&self, now: Timestamp) -> Rates {
         Rates {
             acquisitions: self.acquisitions.per_second(now),

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::children::Locks;
+use super::churn::RunsOfOne;
 use super::clock::Clock;
 use super::deleted::DeletedNodes;
 use super::election::Elections;
@@ -76,6 +77,8 @@ pub struct LockTable {
     pub(super) head_waits: FxHashSet<LockId>,
     #[serde(skip)]
     pub(super) elections: Box<Elections>,
+    #[serde(skip)]
+    pub(super) runs: Box<RunsOfOne>,
     /// The last comparison. A recording leaves it out of the whole state, since the next follows
     /// soon.
     #[serde(skip)]
@@ -129,6 +132,7 @@ impl LockTable {
             samples: Samples::default(),
             head_waits: FxHashSet::default(),
             elections: Box::default(),
+            runs: Box::default(),
             compared: None,
         }
     }

@@ -78,7 +78,7 @@ fn what_could_be_found_at_no_lock_is_named_and_leaves_it_well() {
     assert_eq!(needs(Code::Ghost), Some(Needs::Servers), "nobody was asked");
     assert_eq!(needs(Code::EmptyParent), Some(Needs::Longer(Duration::from_secs(601))));
     assert_eq!((needs(Code::Deadlock), needs(Code::Flapping)), (None, None));
-    let missing = "2 kinds need a longer look, 14 the servers' answers";
+    let missing = "4 kinds need a longer look, 16 the servers' answers";
     assert_eq!(looked.what_is_missing().as_deref(), Some(missing));
 }
 

@@ -1,5 +1,7 @@
 //! The whole state at one moment, with which a segment begins.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::Damage;
@@ -8,7 +10,7 @@ use super::memory::{MAX_GROWTH, MAX_STATE};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, FindingChanges, Flapping, Thresholds};
-use lockscope_model::queue::{Elections, EnsembleState, Happening, LockTable, SessionEvidence};
+use lockscope_model::queue::{Elections, EnsembleState, Happening, LockTable, RunsOfOne, SessionEvidence};
 
 use super::entry::Entry;
 
@@ -63,9 +65,16 @@ impl RecordedState {
         // Missing before format 6.
         let ensemble: EnsembleState =
             if decoder.is_at_end() { EnsembleState::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        // Missing before format 7.
+        let (promised, runs): (Vec<Option<Duration>>, RunsOfOne) =
+            if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, Damage::Keyframe)? };
         decoder.finish(Damage::Keyframe)?;
         let table = state.table.with_recipes(&recipes).with_session_evidence(evidence);
-        let table = table.with_elections(elections).with_ensemble_state(ensemble);
+        let table = table
+            .with_elections(elections)
+            .with_promised_holds(&promised)
+            .with_ensemble_state(ensemble)
+            .with_runs_of_one(runs);
         let thresholds = Thresholds { flapping, ..*state.diagnosis.thresholds() };
         let mut state = Self { table, diagnosis: state.diagnosis.with_thresholds(thresholds) };
         if !state.table.is_consistent() {
@@ -79,12 +88,18 @@ impl RecordedState {
 /// Returns whether a state written by [`write()`] can be read again, that is, whether it fits into
 /// the memory of a keyframe.
 pub(super) fn is_readable(bytes: &[u8]) -> bool {
-    bytes.len() as u64 <= MAX_STATE / MAX_GROWTH
-        || decode::memory_of::<(RecordedState, Vec<OwnRecipe>, SessionEvidence, (Elections, Flapping), EnsembleState)>(
-            bytes, MAX_STATE,
-        )
-        .is_some()
+    bytes.len() as u64 <= MAX_STATE / MAX_GROWTH || decode::memory_of::<Written>(bytes, MAX_STATE).is_some()
 }
+
+/// What [`write()`] writes.
+type Written = (
+    RecordedState,
+    Vec<OwnRecipe>,
+    SessionEvidence,
+    (Elections, Flapping),
+    EnsembleState,
+    (Vec<Option<Duration>>, RunsOfOne),
+);
 
 /// Returns the state as uncompressed bytes.
 ///
@@ -94,7 +109,8 @@ pub(super) fn is_readable(bytes: &[u8]) -> bool {
 pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
     let elections = (table.elections(), diagnosis.thresholds().flapping);
     let evidence = table.session_evidence();
-    postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), evidence, elections, table.ensemble_state()))
+    let (ensemble, promised) = (table.ensemble_state(), (table.promised_holds(), table.runs_of_one()));
+    postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), evidence, elections, ensemble, promised))
 }
 
 #[cfg(test)]
@@ -102,10 +118,16 @@ mod tests {
     use super::*;
     use crate::fixture::{TableFixture, surveyed};
     use crate::record::frame;
+    use lockscope_base::recipe::PathPattern;
+    use lockscope_model::queue::Expectation;
 
     #[test]
     fn a_state_is_read_with_all_evidence_and_without_it_from_older_recordings() {
         let mut fixture = TableFixture::new();
+        let path = PathPattern::new("/jobs/*").expect("a pattern");
+        let held_at_most = Some(Duration::from_secs(600));
+        let expected = Expectation { path, candidates: None, leader_within: None, held_at_most };
+        fixture.table = fixture.table.clone().with_expectations(&[expected]);
         fixture.apply(surveyed(Vec::new(), fixture.now));
         let (table, diagnosis) = (&fixture.table, Diagnosis::new(Thresholds::default()));
         let read = |bytes: &[u8]| RecordedState::read(&frame::pack(bytes).expect("packed bytes")).expect("a state").0;
@@ -114,6 +136,7 @@ mod tests {
         assert!(state.table.view().min_session_timeout().is_some());
         assert_eq!(state.table.ensemble_state(), table.ensemble_state());
         assert_eq!(state.table.view().voters, Some(1));
+        assert_eq!(state.table.expectations(), table.expectations());
 
         let older = (table, &diagnosis, table.own_recipes());
         let of_format = |written: Result<Vec<u8>, postcard::Error>| read(&written.expect("written bytes")).table;

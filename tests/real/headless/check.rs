@@ -117,6 +117,30 @@ async fn a_look_longer_than_the_given_time_is_reported_as_incomplete() {
     assert!(!table.contains("deadlock"), "{table}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_past_its_promise_is_a_warning_though_nobody_waits() {
+    let server = Server::start();
+    let at = server.connect_string();
+    let mut kazoo = Foreign::kazoo(&at);
+    kazoo.connect("nightly").await;
+    kazoo.start("nightly", "nightly", "lock", "/jobs/nightly").await;
+    kazoo.held("nightly").await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.toml");
+    for (promised, code) in [("1s", 1), ("1h", 0)] {
+        let text = format!("[[expect]]\npath = \"/jobs/*\"\nheld-at-most = \"{promised}\"\n");
+        std::fs::write(&config, text).expect("a config file");
+        let checked = check(&at, &["--config", &config.to_string_lossy()]).await;
+        let reported = json(&checked);
+        assert_eq!(checked.code, Some(code), "{reported}");
+        let found = reported["findings"].as_array().expect("a list");
+        let codes: Vec<&Value> = found.iter().map(|found| &found["code"]).collect();
+        assert_eq!(codes, vec!["held-long"; usize::from(code == 1)], "{reported}");
+        assert!(found.iter().all(|found| found["severity"] == "warning"), "{reported}");
+    }
+    kazoo.quit().await;
+}
+
 /// Returns what `check` says of locks whose waiters wait for longer than five seconds.
 async fn of_long_waits(at: &str) -> (Value, String) {
     // Long enough for the waiters, and for a hold that began before to be in doubt.

@@ -82,7 +82,7 @@ impl Incident {
     /// Starts a console whose user expects something of an election.
     pub async fn expecting(path: &str, candidates: Option<u32>) -> Self {
         let path = PathPattern::new(path).expect("a pattern");
-        let expected = Expectation { path, candidates, leader_within: None };
+        let expected = Expectation { path, candidates, leader_within: None, held_at_most: None };
         Self::with(&[expected], async |_: &Client| {}).await
     }
 

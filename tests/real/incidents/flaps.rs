@@ -84,3 +84,27 @@ async fn brokers_that_release_at_once_flap() {
     let found = incident.finds(Code::Flapping, Severity::Warning).await;
     assert!(found.summary.contains("broker led 10x"), "{}", found.summary);
 }
+
+/// hortonworks/ansible-hortonworks#45: a failover controller takes the lock, cannot fence the former
+/// active name node, and gives the lock up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_candidate_that_gives_up_each_time_changes_no_hands() {
+    const LOCK: &str = "/hadoop-ha/ns1/ActiveStandbyElectorLock";
+    let mut incident = Incident::start().await;
+    let [machine] = incident.machines::<1>().await;
+    zk::make(&incident.operator, ["/hadoop-ha/ns1".to_owned()]).await;
+    let controller = machine.session().await;
+    for turn in 0..8 {
+        zk::create_all(&controller, CreateMode::Ephemeral, [(LOCK.to_owned(), b"nn2".to_vec())]).await;
+        incident.console.until_contenders(1).await;
+        if turn == 0 {
+            incident.until_listed(1).await;
+        }
+        zk::delete_all(&controller, [LOCK.to_owned()]).await;
+        incident.console.until_contenders(0).await;
+    }
+    // Nobody leads from here on, and thus soon for most of the time.
+    let found = incident.finds(Code::Flapping, Severity::Critical).await;
+    assert!(found.summary.starts_with("nn2 took the leadership and gave it up "), "{}", found.summary);
+    assert!(!found.remedy.contains("timeout"), "no session expired: {}", found.remedy);
+}

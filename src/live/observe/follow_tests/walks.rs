@@ -1,5 +1,6 @@
 //! Tests of what is read and reported, run against a model server.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 use super::model::Model;
 use super::{curator, in_table};
 use crate::testing::path;
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat};
 use lockscope_model::follow::{
     COUNT_DESCENDANTS_ABOVE, Follower, NO_SUCH_NODE, NodeEvent, NodeRead, ReadAnswer, WatchStyle, outermost,
 };
@@ -261,7 +262,7 @@ fn childless_children_are_counted_and_not_listed() {
     model.reconnect();
     let before = model.reads;
     model.settle();
-    assert_eq!(model.reads - before, 3, "the root, the parent, the count");
+    assert_eq!(model.reads - before, 8, "the root, the parent, the count, and five of the children");
 
     model.cut();
     model.create(&path("/many/n7/lock"), true, false);
@@ -269,6 +270,37 @@ fn childless_children_are_counted_and_not_listed() {
     model.settle();
     assert_eq!(model.found(), model.contenders());
     assert_eq!(model.seen.len(), 1);
+}
+
+/// Returns how many nodes are reported as emptied below a node with so many children, whose numbers of
+/// creations and deletions below are `cversion`.
+fn emptied(children: i32, cversion: i32) -> usize {
+    let (top, names) = (path("/top"), (0..children).map(|number| format!("n{number}")).collect::<Vec<_>>());
+    let mut follower = Follower::new(std::slice::from_ref(&top), &[]);
+    follower.begin(WatchStyle::Recursive);
+    while let Some(read) = follower.next_read(|_| true) {
+        let answer = match &read {
+            NodeRead::List(at) if *at == top => {
+                ReadAnswer::Children(names.clone(), super::model::stat(1, 1, None, children))
+            }
+            NodeRead::Count(_) => ReadAnswer::Descendants(names.len()),
+            _ => ReadAnswer::Children(Vec::new(), ZnodeStat { cversion, ..super::model::stat(2, 2, None, 0) }),
+        };
+        follower.answer(&read, answer);
+    }
+    assert!(follower.is_synced());
+    let changes = follower.take_changes();
+    let listed = changes.iter().filter_map(|change| match change {
+        Change::Listed { path, .. } if *path != top => Some(path),
+        _ => None,
+    });
+    listed.collect::<BTreeSet<_>>().len()
+}
+
+#[test]
+fn very_many_emptied_nodes_below_one_are_reported_and_those_that_were_never_used_are_not() {
+    assert_eq!([99, 100, 1_503].map(|children| emptied(children, 2)), [0, 100, 1_503]);
+    assert_eq!([100, 1_503].map(|children| emptied(children, 0)), [0, 0]);
 }
 
 #[test]

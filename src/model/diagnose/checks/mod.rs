@@ -1,6 +1,7 @@
 //! The checks, one file per kind of finding, and the list of all checks.
 
 mod adopted;
+mod churning;
 mod deadlock;
 mod disagrees;
 mod empty;
@@ -9,8 +10,11 @@ mod flapping;
 mod foreign;
 mod ghost;
 mod head_expired;
+mod held_long;
+mod herd;
 mod idle;
 mod leaked;
+mod leaking;
 mod lost_wake_up;
 mod nobody_holds;
 mod nobody_leads;
@@ -30,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use super::context::{Check, LockContext, TableContext};
 use super::suspicion::Suspicion;
 use super::unwatched::{self, UnwatchedMemory};
-use super::{TableAt, Thresholds, waits};
+use super::{Code, Severity, TableAt, Thresholds, waits};
 use crate::queue::LockQueue;
 
 macro_rules! checks {
@@ -81,6 +85,10 @@ checks! {
     stale_owner: StaleOwner,
     flapping: Flapping,
     participant_missing: ParticipantMissing,
+    held_long: HeldLong,
+    leaking: LeakingSession,
+    churning: Churning,
+    herd: HerdStorm,
 }
 
 impl Checks {
@@ -115,6 +123,22 @@ impl Checks {
         for check in self.each() {
             check.check_lock(&context, found);
         }
+        leave_out_what_leaks(found);
         found.retain(|suspicion| disagrees::stands(table_at, &suspicion.finding));
+    }
+}
+
+/// Leaves out what is suspected of single nodes where their session leaks nodes, unless one of them
+/// blocks the lock.
+fn leave_out_what_leaks(found: &mut Vec<Suspicion>) {
+    let session_of = |suspicion: &Suspicion| suspicion.finding.client.as_ref().and_then(|client| client.session);
+    let leaks = found.iter().filter(|suspicion| suspicion.finding.code == Code::LeakingSession);
+    let leaking: Vec<_> = leaks.filter_map(session_of).collect();
+    if !leaking.is_empty() {
+        found.retain(|suspicion| {
+            let is_of_node = matches!(suspicion.finding.code, Code::OrphanSuspected | Code::LostWakeUp);
+            let blocks = suspicion.finding.severity == Severity::Critical;
+            blocks || !is_of_node || session_of(suspicion).is_none_or(|session| !leaking.contains(&session))
+        });
     }
 }

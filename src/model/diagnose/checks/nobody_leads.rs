@@ -317,6 +317,7 @@ pub(super) mod tests {
             path: PathPattern::new("/jobs/*").expect("a pattern"),
             candidates: None,
             leader_within: Some(Duration::from_secs(5)),
+            held_at_most: None,
         };
         world.table = world.table.clone().with_expectations(&[expected]);
         let node = world.create(&curator("/jobs/nightly", 1), 1);

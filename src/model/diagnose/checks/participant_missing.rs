@@ -124,8 +124,12 @@ pub(super) mod tests {
 
     fn too_few() -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
-        let expected =
-            Expectation { path: PathPattern::new("/e").expect("a pattern"), candidates: Some(3), leader_within: None };
+        let expected = Expectation {
+            path: PathPattern::new("/e").expect("a pattern"),
+            candidates: Some(3),
+            leader_within: None,
+            held_at_most: None,
+        };
         world.table = world.table.clone().with_expectations(&[expected]);
         world.create_named(&latch("/e", 1), 1, "worker-1");
         let second = world.create_named(&latch("/e", 2), 2, "worker-2");

@@ -29,5 +29,7 @@ impl LockTable {
 /// `cversion`, as servers report it, counts each creation and each deletion of a child.
 pub fn is_empty_election(path: &ZnodePath, stat: &ZnodeStat, expected: &[Expectation]) -> bool {
     let had_children = stat.num_children == 0 && stat.cversion > 0 && stat.has_child_history() && !path.is_root();
-    had_children && (is_named_election(path) || expected.iter().any(|expected| expected.path.matches(path)))
+    had_children
+        && (is_named_election(path)
+            || expected.iter().any(|expected| expected.is_of_elections() && expected.path.matches(path)))
 }

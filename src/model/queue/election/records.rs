@@ -1,5 +1,7 @@
 //! What a table knows about each election.
 
+use std::time::Duration;
+
 use super::{ElectionRecord, Elections, Expectation, LedBefore};
 use crate::queue::{LockQueue, LockTable};
 
@@ -15,6 +17,21 @@ impl LockTable {
     /// Returns the user's expectations of elections.
     pub fn expectations(&self) -> &[Expectation] {
         &self.elections.expected
+    }
+
+    /// Returns the lengths of holds that the user's expectations tell, in their order. A recording
+    /// stores them apart, because older ones have no place for them.
+    pub fn promised_holds(&self) -> Vec<Option<Duration>> {
+        self.elections.expected.iter().map(|expected| expected.held_at_most).collect()
+    }
+
+    /// Returns the table with what [`promised_holds`](Self::promised_holds) returned.
+    #[must_use]
+    pub fn with_promised_holds(mut self, promised: &[Option<Duration>]) -> Self {
+        for (expected, promised) in self.elections.expected.iter_mut().zip(promised) {
+            expected.held_at_most = *promised;
+        }
+        self
     }
 
     /// Returns what is remembered about elections. It is not part of the serialized table.
@@ -47,8 +64,15 @@ impl LockTable {
         self.elections.led_before.of(election.path())
     }
 
-    /// Returns the user's expectation of a lock.
+    /// Returns the user's expectation of a lock as an election.
     pub fn expectation(&self, lock: &LockQueue) -> Option<&Expectation> {
-        self.elections.expected.iter().find(|expected| expected.path.matches(lock.path()))
+        let mut of_elections = self.elections.expected.iter().filter(|expected| expected.is_of_elections());
+        of_elections.find(|expected| expected.path.matches(lock.path()))
+    }
+
+    /// Returns how long a lock is held at most, as its owner promised.
+    pub fn held_at_most(&self, lock: &LockQueue) -> Option<Duration> {
+        let mut of_holds = self.elections.expected.iter().filter(|expected| expected.held_at_most.is_some());
+        of_holds.find(|expected| expected.path.matches(lock.path()))?.held_at_most
     }
 }

@@ -1,4 +1,4 @@
-//! What the user expects of elections: `[[expect]]` and `[flapping]`.
+//! What the user expects of elections and of holds: `[[expect]]` and `[flapping]`.
 
 use std::time::Duration;
 
@@ -43,11 +43,12 @@ fn read_one(
     all: &Spanned<DeValue<'_>>,
     mistakes: &mut Mistakes<'_>,
 ) -> Result<Expectation, Wrong> {
-    if !is_known(table, &["path", "candidates", "leader-within"], "an expectation", mistakes) {
+    if !is_known(table, &["path", "candidates", "leader-within", "held-at-most"], "an expectation", mistakes) {
         return Err(Wrong);
     }
     let candidates = field(table, "candidates", mistakes)?;
     let leader_within = time(table, "leader-within", mistakes)?;
+    let held_at_most = time(table, "held-at-most", mistakes)?;
     let Some(path) = field::<String>(table, "path", mistakes)? else {
         mistakes.record(all.span(), "an expectation needs a path, as in path = \"/app/leader\"");
         return Err(Wrong);
@@ -56,7 +57,7 @@ fn read_one(
         mistakes.record(table.get("path").unwrap_or(all).span(), &format!("path: {error}"));
         Wrong
     })?;
-    Ok(Expectation { path, candidates, leader_within })
+    Ok(Expectation { path, candidates, leader_within, held_at_most })
 }
 
 /// Reads the `[flapping]` table. A value that is wrong or missing is that of `otherwise`.

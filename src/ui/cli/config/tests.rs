@@ -23,7 +23,7 @@ fn relative_paths_start_at_the_folder_of_the_file() {
 
 /// Invalid entries: the wrong line, a part of the sentence, and whether the program still starts
 /// without a context.
-const INVALID: [(&str, usize, &str, bool); 94] = [
+const INVALID: [(&str, usize, &str, bool); 95] = [
     ("connect = 'a'\ncolour = 1", 2, "no option \"colour\"", true),
     ("thema = 'mono'", 1, "perhaps theme is meant", true),
     ("conect = 'zk1'", 1, "perhaps connect is meant", false),
@@ -103,6 +103,7 @@ const INVALID: [(&str, usize, &str, bool); 94] = [
     ("[[expect]]\npath = '/app'\ncandidate = 3", 3, "perhaps candidates is meant", true),
     ("[[expect]]\npath = '/app'\ncandidates = -3", 3, "candidates", true),
     ("[[expect]]\npath = '/app'\nleader-within = 'soon'", 3, "number and its unit", true),
+    ("[[expect]]\npath = '/app'\nheld-at-most = 10", 3, "held-at-most", true),
     ("flapping = 6", 1, "write [flapping]", true),
     ("[flapping]\nchanges = 0", 2, "changes", true),
     ("[flapping]\nwithin = '2d'", 1, "a day at most", true),
@@ -342,12 +343,14 @@ fn at_a_second_reading_wrong_entries_keep_their_values() {
 #[test]
 fn expectations_of_elections_are_read_in_order() {
     let config = parsed(
-        "[[expect]]\npath = '/druid/*/leader'\ncandidates = 3\nleader-within = '30s'\n[[expect]]\npath = '/b'\n[flapping]\nchanges = 3",
+        "[[expect]]\npath = '/druid/*/leader'\ncandidates = 3\nleader-within = '30s'\n[[expect]]\npath = '/b'\nheld-at-most = '10m'\n[flapping]\nchanges = 3",
     );
     assert_eq!(config.mistakes, []);
     let paths: Vec<&str> = config.expected.iter().map(|expected| expected.path.as_str()).collect();
     assert_eq!(paths, ["/druid/*/leader", "/b"]);
     let first = &config.expected[0];
     assert_eq!((first.candidates, first.leader_within), (Some(3), Some(std::time::Duration::from_secs(30))));
+    let second = &config.expected[1];
+    assert_eq!((second.held_at_most, second.is_of_elections()), (Some(std::time::Duration::from_secs(600)), false));
     assert_eq!((config.flapping.changes, config.flapping.within.as_secs()), (3, 600));
 }
