@@ -207,8 +207,11 @@ impl<'a> TableAt<'a> {
         for other in others.filter(|other| other.contender.session() == Some(session)) {
             let node = escaped(&other.contender.node);
             if own.is_some() && attempt(lock, &other.contender.node) == own {
-                found
-                    .push(format!("{node} bears the id of the same attempt: the reply to one of the creates was lost"));
+                let is_kept = (row.position < other.position) == lock.recipe().keeps_first_of_attempt();
+                let which = if is_kept { ", and its client goes on with this node" } else { "" };
+                found.push(format!(
+                    "{node} bears the id of the same attempt: the reply to one of the creates was lost{which}"
+                ));
             } else if other.position > row.position && lock.kind() != LockKind::Semaphore {
                 found.push(format!("its session queues again as {node}"));
             }

@@ -8,6 +8,7 @@ mod flaps;
 mod leaderless;
 mod missing;
 mod own_nodes;
+mod registrations;
 mod restarts;
 mod slow;
 mod two_leaders;
