@@ -54,14 +54,21 @@ pub(super) fn is_hex_session(text: &str) -> bool {
         && (marked || digits.len() > 8 || digits.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns whether a name protected as Curator's are bears an id of lockscope's lock library: a UUID
-/// of version 8. Curator's are of version 4.
+/// Returns whether a name like Curator's or kazoo's bears an id of lockscope's lock library: a UUID of
+/// version 8. Theirs are of version 4.
 ///
 /// The library uses Curator's names, but its readers watch the nearest writer.
 pub fn is_of_own_lock(name: &str) -> bool {
     const VERSION_AT: usize = 14;
+    const VERSION_WITHOUT_DASHES_AT: usize = 12;
     let split = name.strip_prefix("_c_").and_then(|rest| rest.split_at_checked(36));
-    split.is_some_and(|(uuid, rest)| rest.starts_with('-') && is_uuid(uuid) && uuid.as_bytes()[VERSION_AT] == b'8')
+    let as_curator =
+        split.is_some_and(|(uuid, rest)| rest.starts_with('-') && is_uuid(uuid) && uuid.as_bytes()[VERSION_AT] == b'8');
+    let as_kazoo = || {
+        let split = name.split_at_checked(32).filter(|(id, rest)| rest.starts_with("__") && is_hex32(id));
+        split.is_some_and(|(id, _)| id.as_bytes()[VERSION_WITHOUT_DASHES_AT] == b'8')
+    };
+    as_curator || as_kazoo()
 }
 
 #[cfg(test)]

@@ -60,11 +60,17 @@ impl ConsoleFixture {
 
     /// Observes a server, and asks the servers about themselves at another address.
     pub async fn asking(connect: &str, asked: &str, thresholds: Thresholds) -> Self {
-        Self::expecting(connect, asked, thresholds, &[]).await
+        Self::expecting(connect, asked, thresholds, (&[], &[])).await
     }
 
-    /// Observes a server, with the user's expectations of elections.
-    pub async fn expecting(connect: &str, asked: &str, thresholds: Thresholds, expected: &[Expectation]) -> Self {
+    /// Observes a server, with the user's expectations of elections, and nodes that the user names as
+    /// locks.
+    pub async fn expecting(
+        connect: &str,
+        asked: &str,
+        thresholds: Thresholds,
+        (expected, named): (&[Expectation], &[ZnodePath]),
+    ) -> Self {
         // On a busy machine the answers are slow, and slow servers are asked so rarely that a test
         // would time out.
         let longest_pause = Duration::from_secs(2);
@@ -76,10 +82,14 @@ impl ConsoleFixture {
         let surveyor = Surveyor::start(survey).expect("a connect string");
         surveyor.ask_for_watchers(true);
         let mut fixture = Self {
-            observer: Observer::start(ObserveOptions { expected: expected.to_vec(), ..observing(connection(connect)) }),
+            observer: Observer::start(ObserveOptions {
+                expected: expected.to_vec(),
+                named: named.to_vec(),
+                ..observing(connection(connect))
+            }),
             surveyor,
             tick: interval(Duration::from_secs(1)),
-            table: LockTable::new([]).with_expectations(expected),
+            table: LockTable::new(named.iter().cloned()).with_expectations(expected),
             diagnosis: Diagnosis::new(thresholds),
             raised: Vec::new(),
             cleared: Vec::new(),

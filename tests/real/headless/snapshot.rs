@@ -78,7 +78,8 @@ fn contender(node: &Node, taken_at: i64, sequence: Option<i32>, mode: &str, wait
     let data = std::str::from_utf8(&node.data).expect("text");
     json!({
         "node": name(&node.path), "path": node.path, "sequence": sequence, "mode": mode,
-        "state": if holds { "holds" } else { "waits" },
+        "state": if holds { "holds" } else { "waits" }, "locked_until": null,
+        "by": holds.then_some(if mode == "lease" { "request" } else { "order" }),
         "session": format!("{:#x}", node.stat.ephemeral_owner), "ephemeral": true,
         "created_at": time(node.stat.ctime), "age_ms": taken_at - node.stat.ctime, "czxid": node.stat.czxid,
         "version": 0, "data": data, "data_encoding": "utf8", "data_length": data.len(), "data_truncated": false,

@@ -60,7 +60,8 @@ async fn a_replica_waits_for_an_active_node_of_its_earlier_session() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_that_was_killed_waits_until_its_old_session_ends() {
     const NODE: &str = "/clickhouse/tables/foo/bar/replicas/ch_4/is_active";
-    let mut incident = Incident::start().await;
+    // Each replica has such a node, and most are no locks.
+    let mut incident = Incident::naming(NODE).await;
     let [machine] = incident.machines::<1>().await;
     let later = left_behind(&mut incident, &machine, NODE, "ch-4").await;
     let _watch = later.check_and_watch_stat(NODE).await.expect("an answer");

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use lockscope_base::recipe::PathPattern;
+use lockscope_base::znode::ZnodePath;
 use lockscope_model::diagnose::{Code, Finding, Severity};
 use lockscope_model::queue::Expectation;
 use zookeeper_client::Client;
@@ -76,23 +77,28 @@ impl Incident {
 
     /// Starts a console after something happened on the root.
     pub async fn after(happened: impl AsyncFnOnce(&Client)) -> Self {
-        Self::with(&[], happened).await
+        Self::with(&[], &[], happened).await
     }
 
     /// Starts a console whose user expects something of an election.
     pub async fn expecting(path: &str, candidates: Option<u32>) -> Self {
         let path = PathPattern::new(path).expect("a pattern");
         let expected = Expectation { path, candidates, leader_within: None, held_at_most: None };
-        Self::with(&[expected], async |_: &Client| {}).await
+        Self::with(&[expected], &[], async |_: &Client| {}).await
     }
 
-    async fn with(expected: &[Expectation], happened: impl AsyncFnOnce(&Client)) -> Self {
+    /// Starts a console whose user names a node as a lock.
+    pub async fn naming(node: &str) -> Self {
+        Self::with(&[], &[ZnodePath::new(node).expect("a path")], async |_: &Client| {}).await
+    }
+
+    async fn with(expected: &[Expectation], named: &[ZnodePath], happened: impl AsyncFnOnce(&Client)) -> Self {
         let at = zk::own_root("incident").await;
         let server = Server::shared().connect_string();
         let root = at[server.len()..].to_owned();
         let operator = zk::connect(&at).await;
         happened(&operator).await;
-        let console = ConsoleFixture::expecting(&at, &at, hasty(), expected).await;
+        let console = ConsoleFixture::expecting(&at, &at, hasty(), (expected, named)).await;
         Self { console, operator, server, root }
     }
 

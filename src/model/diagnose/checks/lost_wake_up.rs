@@ -127,6 +127,10 @@ fn unnoticed(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, LastRe
         *memory.see((lock.id(), next.contender.czxid.0), || request) = request;
     }
     let row = lock.row(0).filter(|row| row.state == ContenderState::Holds && !is_of_own_lock(&row.contender.node))?;
+    // A client that does not know of the node has another finding.
+    if context.table_at.unaware(lock, &row).is_some() {
+        return None;
+    }
     let waited = *memory.recall(&(lock.id(), row.contender.czxid.0))?;
     let turn = row.contender.acquired_at()?;
     let (request, gathered) = last_request(&row)?;
@@ -144,8 +148,8 @@ fn unnoticed(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, LastRe
     Some(Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0))
 }
 
-/// Returns whether a library lists the queue when the node before its own is gone, so that its client
-/// sends a request at its turn.
+/// Returns whether only libraries have these names that list the queue when the node before theirs is
+/// gone, so that the client sends a request at its turn. lockscope's own may not.
 fn lists_at_its_turn(recipe: Recipe) -> bool {
     matches!(
         recipe,
@@ -155,7 +159,6 @@ fn lists_at_its_turn(recipe: Recipe) -> bool {
             | Recipe::KazooLock
             | Recipe::KazooReadWrite
             | Recipe::GoLock
-            | Recipe::ZookeeperWriteLock
     )
 }
 
