@@ -134,9 +134,16 @@ impl<'a> TableAt<'a> {
             return Some(HeldBy::Own);
         }
         let turn = contender.acquired_at().unwrap_or(contender.contends_since(self.table().clock_ahead_ms()));
-        let listed = contender.session().and_then(|session| self.view().watches_as_of(session));
-        let is_listed = !lock.is_assumed() && listed.is_some_and(|listed| listed > turn.plus(JUST_MADE));
-        Some(if is_listed { HeldBy::Watches } else { HeldBy::Order })
+        let Some(session) = contender.session().filter(|_| !lock.is_assumed()) else { return Some(HeldBy::Order) };
+        let listed = self.view().watches_as_of(session).is_some_and(|listed| listed > turn.plus(JUST_MADE));
+        // One list that shows a watch on another node leaves open whether it waits.
+        let mut here = self.view().watched_below(&lock.queue_path());
+        let mut may_wait = || {
+            here.any(|(_, watched)| {
+                *watched.path.name() != *contender.node && watched.sessions.binary_search(&session).is_ok()
+            })
+        };
+        Some(if listed && !may_wait() { HeldBy::Watches } else { HeldBy::Order })
     }
 
     /// Returns whether the owner of a contender in an exclusive lock also watches the node before

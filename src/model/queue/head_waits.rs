@@ -50,10 +50,11 @@ impl LockQueue {
                     && target.mode != RequestMode::Read;
                 is_behind.then_some(HeadAwaits::Behind)?
             }
-            WatchedIs::InLock { .. } => self.counts_as_before(watched.name, head).then_some(HeadAwaits::Foreign)?,
             WatchedIs::GoneFrom(id) if id == self.id() => is_lower(watched.name, head).then_some(HeadAwaits::Gone)?,
             WatchedIs::GoneFrom(_) => None?,
-            WatchedIs::NoContender => self.counts_as_before(watched.name, head).then_some(HeadAwaits::Foreign)?,
+            WatchedIs::InLock { .. } | WatchedIs::NoContender => {
+                self.counts_as_before(watched.name, head).then_some(HeadAwaits::Foreign)?
+            }
         };
         is_single.then_some((awaits, head, session))
     }

@@ -74,7 +74,7 @@ pub struct LockTable {
     pub(super) samples: Samples,
     /// The locks whose head waits, or may wait, by a watch.
     #[serde(skip)]
-    pub(super) head_waits: FxHashSet<LockId>,
+    pub(super) head_waits: Box<FxHashSet<LockId>>,
     #[serde(skip)]
     pub(super) elections: Box<Elections>,
     #[serde(skip)]
@@ -130,7 +130,7 @@ impl LockTable {
             unread_given: 0,
             refused: false,
             samples: Samples::default(),
-            head_waits: FxHashSet::default(),
+            head_waits: Box::default(),
             elections: Box::default(),
             runs: Box::default(),
             compared: None,

@@ -1,7 +1,7 @@
 //! Locks whose data is the time until which they are locked.
 //!
-//! Schedulers keep one persistent node per job, and no session owns it: ShedLock writes a time into
-//! it, kazoo's leases an object with the time in `end`. Such a lock is free once the time is over,
+//! Schedulers keep one persistent node per job, and no session owns it: `ShedLock` writes a time
+//! into it, kazoo's leases an object with the time in `end`. Such a lock is free once the time is over,
 //! although nothing changes in the tree.
 
 use chrono::{DateTime, NaiveDateTime};

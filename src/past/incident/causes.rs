@@ -233,8 +233,8 @@ impl<'a> Causes<'_, 'a> {
     fn bound_outages(&mut self) {
         let mut told: Vec<TimeRange> = Vec::new();
         for (time, event) in &self.outages {
-            let mut parts = vec![*time];
-            told.iter().for_each(|told| parts = parts.iter().flat_map(|part| outside(*part, *told)).collect());
+            let rest = |parts: Vec<_>, told| parts.into_iter().flat_map(|part| outside(part, told)).collect();
+            let parts = told.iter().copied().fold(vec![*time], rest);
             told.push(*time);
             let Some(at) = self.by_key.get(&Key::Ensemble(*event)) else { continue };
             let stood: BTreeSet<usize> = self.found[*at].pieces.iter().map(|piece| piece.lock).collect();

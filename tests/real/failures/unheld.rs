@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use lockscope_base::znode::ZnodePath;
 use lockscope_model::diagnose::{Code, Severity, Thresholds};
-use lockscope_model::queue::ContenderState;
+use lockscope_model::queue::{ContenderState, LockQueue};
 use zookeeper_client::Client;
 
 use super::fixture::ConsoleFixture;
@@ -24,7 +25,7 @@ fn kazoo(lock: &str, kind: &str, number: u32) -> String {
 
 /// Returns the states of all contenders, by lock and place.
 fn states(fixture: &ConsoleFixture) -> Vec<Vec<ContenderState>> {
-    let of_lock = |lock: &lockscope_model::queue::LockQueue| lock.rows(0..lock.len()).map(|row| row.state).collect();
+    let of_lock = |lock: &LockQueue| lock.rows(0..lock.len()).map(|row| row.state).collect();
     fixture.table.locks().filter(|lock| !lock.is_empty()).map(of_lock).collect()
 }
 
@@ -32,22 +33,22 @@ fn states(fixture: &ConsoleFixture) -> Vec<Vec<ContenderState>> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_and_a_writer_that_wait_for_each_other_do_not_hold() {
     let server = Server::start();
-    let (reads, writes) = (client(&server).await, client(&server).await);
-    zk::make(&reads, ["/rw".to_owned()]).await;
-    let reader = enqueue(&reads, &kazoo("/rw", "rlock", 1)).await;
-    let writer = enqueue(&writes, &kazoo("/rw", "lock", 2)).await;
-    let (_for_writer, _for_reader) = (watch(&reads, &writer).await, watch(&writes, &reader).await);
+    let (one, other) = (client(&server).await, client(&server).await);
+    zk::make(&one, ["/rw".to_owned()]).await;
+    let reader = enqueue(&one, &kazoo("/rw", "rlock", 1)).await;
+    let writer = enqueue(&other, &kazoo("/rw", "lock", 2)).await;
+    let (_for_writer, _for_reader) = (watch(&one, &writer).await, watch(&other, &reader).await);
     let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     fixture.until("nobody holds", |fixture| fixture.standing(Code::NobodyHolds).is_some()).await;
     let found = fixture.standing(Code::NobodyHolds).expect("it stands");
     assert_eq!((found.severity, found.node.as_deref()), (Severity::Critical, reader.strip_prefix("/rw/")));
     assert_eq!(states(&fixture), [[ContenderState::Waits; 2]]);
-    writes.delete(&writer, None).await.expect("it is there");
+    other.delete(&writer, None).await.expect("it is there");
     fixture.clears(Code::NobodyHolds).await;
     fixture.until("the reader holds", |fixture| states(fixture) == [[ContenderState::Holds]]).await;
 }
 
-/// Helix' and ZooKeeper's WriteLock: the client asks whether a predecessor exists that is gone already.
+/// Helix' and ZooKeeper's `WriteLock`: the client asks whether a predecessor exists that is gone already.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_head_that_watches_a_node_that_is_gone_does_not_hold() {
     let server = Server::start();
@@ -120,4 +121,45 @@ async fn a_free_lease_behind_a_dead_head_is_critical() {
     fixture.during(python.held("next")).await;
     fixture.clears(Code::NobodyHolds).await;
     python.quit().await;
+}
+
+/// gbif/pipelines#1164: a job set a barrier and was killed. The node is persistent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_barrier_that_a_dead_job_left_is_taken_by_nobody() {
+    const BARRIER: &str = "/barrier";
+    let server = Server::start();
+    let (job, worker) = (client(&server).await, client(&server).await);
+    zk::make(&job, [BARRIER.to_owned()]).await;
+    drop(job);
+    let _waits = worker.check_and_watch_stat(BARRIER).await.expect("an answer");
+    let (connect, named) = (server.connect_string(), ZnodePath::new(BARRIER).expect("a path"));
+    let mut fixture = ConsoleFixture::expecting(&connect, &connect, Thresholds::default(), (&[], &[named])).await;
+    let stands_critical = |fixture: &ConsoleFixture| {
+        fixture.standing(Code::PersistentContender).is_some_and(|found| found.severity == Severity::Critical)
+    };
+    fixture.until("a critical finding", stands_critical).await;
+    worker.delete(BARRIER, None).await.expect("it is there");
+    fixture.clears(Code::PersistentContender).await;
+}
+
+/// `ShedLock`#347 and #140: a persistent node per job, whose data is the time until which it is
+/// locked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_is_locked_until_its_time_is_over_and_again_when_it_is_written() {
+    let server = Server::start();
+    let scheduler = client(&server).await;
+    let until = |seconds| (chrono::Utc::now() + chrono::TimeDelta::seconds(seconds)).to_rfc3339().into_bytes();
+    zk::create_all(
+        &scheduler,
+        zookeeper_client::CreateMode::Persistent,
+        [("/shedlock".to_owned(), Vec::new()), ("/shedlock/report".to_owned(), until(4))],
+    )
+    .await;
+    let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
+    let holding = |fixture: &ConsoleFixture| fixture.table.locks().map(LockQueue::holding).collect::<Vec<_>>();
+    fixture.until("a locked job", |fixture| holding(fixture) == [1]).await;
+    fixture.until("a free job", |fixture| holding(fixture) == [0]).await;
+    scheduler.set_data("/shedlock/report", &until(3_600), None).await.expect("it is there");
+    fixture.until("a job that is locked again", |fixture| holding(fixture) == [1]).await;
+    assert_eq!(fixture.raised_at_least(Severity::Info), [""; 0]);
 }

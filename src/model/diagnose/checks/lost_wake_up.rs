@@ -33,7 +33,7 @@ pub(super) struct LostWakeUp {
     /// The last request of each first waiter. A recording leaves it out, since the next look makes it
     /// again.
     #[serde(skip)]
-    next_in_line: RoundMemory<NodeKey, LastRequest>,
+    next_in_line: Box<RoundMemory<NodeKey, LastRequest>>,
 }
 
 /// The last request of a client while its contender waited.

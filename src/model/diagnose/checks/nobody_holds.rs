@@ -112,7 +112,8 @@ fn queued_again(context: &LockContext<'_>, head: &ContenderRow<'_>) -> Option<St
 pub(super) mod tests {
     use super::*;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, latch, uuid};
-    use crate::queue::ContenderState;
+    use crate::diagnose::{HeldBy, TableAt};
+    use crate::queue::{ContenderState, LockQueue};
     use lockscope_base::znode::ZnodePath;
 
     pub fn examples() -> Vec<Example> {
@@ -167,6 +168,9 @@ pub(super) mod tests {
         let (mut world, _, writer) = reader_and_writer();
         world.pass(2);
         assert_eq!(states(&world), [ContenderState::Holds, ContenderState::Waits], "one list proves nothing");
+        let lock = world.lock("/l");
+        let holder = lock.row(0).expect("the reader");
+        assert_eq!(TableAt::new(&world.table, world.now).held_by(lock, &holder), Some(HeldBy::Order));
         world.pass(3);
         assert_eq!(states(&world), [ContenderState::Waits; 2]);
         let lock = world.lock("/l");
@@ -218,7 +222,7 @@ pub(super) mod tests {
         world.create(&format!("/l/{}__lock__", uuid(2).replace('-', "")), 2);
         watch(&mut world, 2, &[&other]);
         world.pass(6);
-        let holding: Vec<usize> = world.table.locks().map(|lock| lock.holding()).collect();
+        let holding: Vec<usize> = world.table.locks().map(LockQueue::holding).collect();
         assert_eq!(holding, [1, 0]);
         assert_eq!(world.found(Code::NobodyHolds), None, "the other one holds");
     }

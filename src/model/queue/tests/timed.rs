@@ -1,7 +1,7 @@
 //! Tests of locks whose data is the time until which they are locked.
 
 use super::fixture::surveyed;
-use crate::queue::{LockEvent, LockTable};
+use crate::queue::{Contender, LockEvent, LockTable};
 use crate::testing::{path, seen, table};
 use lockscope_base::znode::{Timestamp, ZnodeStat, Zxid};
 
@@ -27,7 +27,7 @@ fn a_job_is_locked_until_the_time_in_its_data() {
     let of = |cleanup, report| vec![("cleanup".to_owned(), cleanup), ("report".to_owned(), report)];
     assert_eq!(holding(&table), of(0, 1));
     let report = table.find(&path("/shedlock/report"), None).and_then(|id| table.lock(id)).expect("the lock");
-    let until = report.first_holder().and_then(|holder| holder.locked_until());
+    let until = report.first_holder().and_then(Contender::locked_until);
     assert_eq!(until, Some(Timestamp(NOW.0 + 10_000)));
 
     let over = Timestamp(NOW.0 + 10_000);

@@ -121,12 +121,12 @@ fn a_fresh_and_an_older_console_show_the_same_headline_for_a_stuck_lock() {
     let (fresh, older) = (stands_still(size, 2), stands_still(size, 70));
     assert_eq!([code(&fresh), code(&older)], [Code::Stuck, Code::Stuck]);
     assert!(older.world().diagnosis().findings().any(|finding| finding.code == Code::IdleHolder));
-    for (app, held) in [(fresh, "13m44s"), (older, "14m52s")] {
+    for (app, held) in [(Box::new(fresh), "13m44s"), (Box::new(older), "14m52s")] {
         let headline = format!("! stuck {held}, 2 wait; its client is connected and idle");
         let locks = picture(&app, size);
         assert!(line_with(&locks, "/locks/a").contains(&format!("! stuck {held}")), "{locks}");
         assert!(locks.contains(&headline), "{locks}");
-        let queue = after(app, "\n");
+        let queue = after(*app, "\n");
         assert!(picture(&queue, size).contains(&headline), "{}", picture(&queue, size));
         let waits = picture(&after(queue, "4"), size);
         assert!(waits.contains(&format!("! stuck {held}")), "{waits}");

@@ -8,7 +8,7 @@ use crate::tui::testing::servers::{clients, motley};
 use crate::tui::testing::{NOW, at, ensemble, settings};
 
 /// Returns a console with three servers and a past, and one of a production ensemble.
-fn consoles() -> [App; 2] {
+fn consoles() -> Vec<App> {
     let mut console = LiveConsole::new((100, 20), &PastPlace::Memory(64 << 20));
     console.feed(vec![motley(console.now, &clients())]);
     console.pass(61);
@@ -17,7 +17,7 @@ fn consoles() -> [App; 2] {
     let mut production = App::new(settings, (100, 20), NOW);
     production.update(at(NOW, ensemble()), NOW);
     production.update(at(NOW, vec![motley(NOW, &clients())]), NOW);
-    [console.app, production]
+    vec![console.app, production]
 }
 
 #[test]
