@@ -152,12 +152,13 @@ async fn a_job_is_locked_until_its_time_is_over_and_again_when_it_is_written() {
     zk::create_all(
         &scheduler,
         zookeeper_client::CreateMode::Persistent,
-        [("/shedlock".to_owned(), Vec::new()), ("/shedlock/report".to_owned(), until(4))],
+        [("/shedlock".to_owned(), Vec::new()), ("/shedlock/report".to_owned(), until(3_600))],
     )
     .await;
     let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let holding = |fixture: &ConsoleFixture| fixture.table.locks().map(LockQueue::holding).collect::<Vec<_>>();
     fixture.until("a locked job", |fixture| holding(fixture) == [1]).await;
+    scheduler.set_data("/shedlock/report", &until(2), None).await.expect("it is there");
     fixture.until("a free job", |fixture| holding(fixture) == [0]).await;
     scheduler.set_data("/shedlock/report", &until(3_600), None).await.expect("it is there");
     fixture.until("a job that is locked again", |fixture| holding(fixture) == [1]).await;
