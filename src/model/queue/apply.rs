@@ -43,6 +43,7 @@ impl LockTable {
         if was_live {
             self.last_true = self.last_true.max(server_sent_at(&change, now));
         }
+        let tells_time = matches!(change, Change::Surveyed { .. } | Change::Heard { .. });
         match change {
             Change::Seen { path, node } => self.seen(&path, node, now, &mut out),
             Change::Listed { path, stat } => self.listed(&path, &stat, now, &mut out),
@@ -61,7 +62,6 @@ impl LockTable {
                 let former = self.surveyed(view);
                 if self.is_in_step() {
                     self.heads_surveyed(now, &mut out);
-                    self.free_timed_locks(now, &mut out);
                 }
                 self.settle_ends(&former, now, &mut out);
                 self.drop_old_without_parent(now, &mut out);
@@ -78,6 +78,9 @@ impl LockTable {
             Change::Connection(state) => self.connection_changed(state, now, &mut out),
             Change::Syncing => self.begin_sync(),
             Change::Synced => self.end_sync(now, &mut out),
+        }
+        if tells_time && self.is_in_step() {
+            self.free_timed_locks(now, &mut out);
         }
         self.note_sight(was_live, now);
         self.name_clients(&mut out);

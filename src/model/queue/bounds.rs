@@ -229,7 +229,8 @@ impl LockQueue {
             let next_came = next.map(|next| next.created_at);
             let Some(holder) = self.contenders.get_mut(key.slot as usize) else { continue };
             let since = match kind {
-                LockKind::SingleNode => Some(holder.created_at),
+                // The node of a lock whose data is a time is older than the lock.
+                LockKind::SingleNode => Some(holder.created_at).filter(|_| holder.locked_until().is_none()),
                 LockKind::Semaphore => {
                     // The owner's last node in the queue is gone, unless the owner heads the queue
                     // right now.

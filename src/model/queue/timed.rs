@@ -33,8 +33,8 @@ impl Contender {
     /// Returns the time until which a lock without a session is locked, by the servers' clock, as its
     /// data says.
     pub fn locked_until(&self) -> Option<Timestamp> {
-        let is_timed = self.role == Role::SingleNode && self.is_read() && self.session().is_none();
-        time_in(self.data.bytes()).filter(|_| is_timed)
+        let may_be_timed = self.role == Role::SingleNode && self.is_read() && self.session().is_none();
+        if may_be_timed { time_in(self.data.bytes()) } else { None }
     }
 }
 

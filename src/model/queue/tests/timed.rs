@@ -1,7 +1,8 @@
 //! Tests of locks whose data is the time until which they are locked.
 
-use super::fixture::surveyed;
-use crate::queue::{Contender, LockEvent, LockTable};
+use std::time::Duration;
+
+use crate::queue::{Change, Contender, LockEvent, LockTable};
 use crate::testing::{path, seen, table};
 use lockscope_base::znode::{Timestamp, ZnodeStat, Zxid};
 
@@ -29,9 +30,12 @@ fn a_job_is_locked_until_the_time_in_its_data() {
     let report = table.find(&path("/shedlock/report"), None).and_then(|id| table.lock(id)).expect("the lock");
     let until = report.first_holder().and_then(Contender::locked_until);
     assert_eq!(until, Some(Timestamp(NOW.0 + 10_000)));
+    let held = report.first_holder().and_then(|holder| table.hold_bounds(holder, Timestamp(NOW.0 + 2_000)));
+    let held = held.expect("it is held");
+    assert_eq!(held.at_least, Duration::from_secs(2), "the node is older than its lock");
 
     let over = Timestamp(NOW.0 + 10_000);
-    let events: Vec<_> = table.apply(surveyed(Vec::new(), over), over).iter().map(|event| event.event).collect();
+    let events: Vec<_> = table.apply(Change::Heard { at: over }, over).iter().map(|event| event.event).collect();
     assert_eq!((holding(&table), &events[..]), (of(0, 0), &[LockEvent::Released][..]));
     table.apply(job("cleanup", 9, "2024-05-01T15:41:07.000Z"), over);
     assert_eq!(holding(&table), of(1, 0));

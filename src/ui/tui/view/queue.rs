@@ -104,7 +104,8 @@ fn title(view: View<'_>) -> ListTitle {
     let before_filter =
         (!tags.is_empty()).then(|| (format!("{} tagged", count(tags.len())), theme.wait)).into_iter().collect();
     let mut after_filter = vec![(lock.recipe().title().to_owned(), theme.text)];
-    let held = held(view, lock).map_or_else(|| "free".to_owned(), |held| format!("held {held}"));
+    let nobody = if lock.waiting() > 0 { "nobody holds" } else { "free" };
+    let held = held(view, lock).map_or_else(|| nobody.to_owned(), |held| format!("held {held}"));
     let dot = theme.signs.dot;
     let waiting = match lock.kind() {
         LockKind::SingleNode => match app.world().table_at(app.now()).waiters(lock) {
