@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use lockscope_base::znode::{Timestamp, Zxid};
 
 /// What the node is that the head of a queue waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HeadAwaits {
     /// A request behind it.
     Behind,
@@ -16,7 +18,7 @@ pub enum HeadAwaits {
 }
 
 /// The watch by which the head of a queue waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadWait {
     /// The transaction that created the head's node.
     pub(super) head: Zxid,

@@ -99,6 +99,27 @@ enum WatchedIs {
 }
 
 impl LockTable {
+    /// Returns the watches by which first contenders wait, or may wait, in the order of the locks.
+    /// They are not part of the serialized table.
+    pub fn head_waits(&self) -> Vec<(LockId, HeadWait)> {
+        let wait = |id: &LockId| Some((*id, self.lock(*id)?.rare.as_ref()?.head_wait.as_deref()?.clone()));
+        let mut waits: Vec<_> = self.head_waits.iter().filter_map(wait).collect();
+        waits.sort_unstable_by_key(|(id, _)| *id);
+        waits
+    }
+
+    /// Returns the table with what [`head_waits`](Self::head_waits) returned.
+    #[must_use]
+    pub fn with_head_waits(mut self, waits: Vec<(LockId, HeadWait)>) -> Self {
+        for (id, wait) in waits {
+            if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.is_watched_head()) {
+                lock.rare_mut().head_wait = Some(Box::new(wait));
+                self.head_waits.insert(id);
+            }
+        }
+        self
+    }
+
     /// Looks which contenders that stand first wait themselves, as the servers' new lists show it.
     ///
     /// A list that is watched as in a sound chain takes a search for each watched path.
@@ -115,7 +136,7 @@ impl LockTable {
             self.head_no_longer_waits(id, &view, now, out);
         }
         for (id, wait) in found {
-            self.head_waits(id, wait, now, out);
+            self.head_is_seen_to_wait(id, wait, now, out);
         }
     }
 
@@ -167,7 +188,7 @@ impl LockTable {
         }
     }
 
-    fn head_waits(&mut self, id: LockId, wait: HeadWait, now: Timestamp, out: &mut Vec<Happening>) {
+    fn head_is_seen_to_wait(&mut self, id: LockId, wait: HeadWait, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         self.head_waits.insert(id);
         let known = &mut lock.rare_mut().head_wait;

@@ -23,7 +23,8 @@ pub(super) struct RareParts {
     pub handover: Option<Box<Handover>>,
     pub maximum: Option<u32>,
     pub session_expired: Option<Box<SessionExpired>>,
-    /// The watch by which the first contender waits. The next lists of the servers show it again.
+    /// The watch by which the first contender waits. A recording stores it beside the table, because
+    /// older ones have no place for it here.
     #[serde(skip)]
     pub head_wait: Option<Box<HeadWait>>,
 }

@@ -10,7 +10,9 @@ use super::memory::{MAX_GROWTH, MAX_STATE};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, FindingChanges, Flapping, Thresholds};
-use lockscope_model::queue::{Elections, EnsembleState, Happening, LockTable, RunsOfOne, SessionEvidence};
+use lockscope_model::queue::{
+    Elections, EnsembleState, Happening, HeadWait, LockId, LockTable, RunsOfOne, SessionEvidence,
+};
 
 use super::entry::Entry;
 
@@ -68,13 +70,17 @@ impl RecordedState {
         // Missing before format 7.
         let (promised, runs): (Vec<Option<Duration>>, RunsOfOne) =
             if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        // Missing before format 8.
+        let head_waits: Vec<(LockId, HeadWait)> =
+            if decoder.is_at_end() { Vec::new() } else { decoder.next(&budget, Damage::Keyframe)? };
         decoder.finish(Damage::Keyframe)?;
         let table = state.table.with_recipes(&recipes).with_session_evidence(evidence);
         let table = table
             .with_elections(elections)
             .with_promised_holds(&promised)
             .with_ensemble_state(ensemble)
-            .with_runs_of_one(runs);
+            .with_runs_of_one(runs)
+            .with_head_waits(head_waits);
         let thresholds = Thresholds { flapping, ..*state.diagnosis.thresholds() };
         let mut state = Self { table, diagnosis: state.diagnosis.with_thresholds(thresholds) };
         if !state.table.is_consistent() {
@@ -99,6 +105,7 @@ type Written = (
     (Elections, Flapping),
     EnsembleState,
     (Vec<Option<Duration>>, RunsOfOne),
+    Vec<(LockId, HeadWait)>,
 );
 
 /// Returns the state as uncompressed bytes.
@@ -110,7 +117,8 @@ pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>,
     let elections = (table.elections(), diagnosis.thresholds().flapping);
     let evidence = table.session_evidence();
     let (ensemble, promised) = (table.ensemble_state(), (table.promised_holds(), table.runs_of_one()));
-    postcard::to_allocvec(&(table, diagnosis, table.own_recipes(), evidence, elections, ensemble, promised))
+    let recipes = table.own_recipes();
+    postcard::to_allocvec(&(table, diagnosis, recipes, evidence, elections, ensemble, promised, table.head_waits()))
 }
 
 #[cfg(test)]

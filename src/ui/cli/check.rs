@@ -325,7 +325,7 @@ async fn look_live(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow
             Err(error) => note(&format!("nothing is taken from {}: {error:#}", store.display())),
         }
     }
-    live.survey(settings, true, look_for / VIEWS)?;
+    live.survey(settings, look_for / VIEWS)?;
     let longest = look_for + settings.thresholds.settled_after + MORE_TIME;
     let watched = watch(&mut live, look_for..longest, options.fail_on).await;
     live.newest_view().await;

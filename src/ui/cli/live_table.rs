@@ -19,7 +19,7 @@ use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::deadline;
 use lockscope_live::observe::{ObserveOptions, Observed, Observer};
-use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy, WatchersWanted};
 use lockscope_model::diagnose::{Diagnosis, Severity, rest_between_checks};
 use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable, NO_ANSWER};
 use lockscope_model::report::Initial;
@@ -128,21 +128,16 @@ impl LiveTable {
     }
 
     /// Starts to report findings, and to ask the servers about themselves unless the settings
-    /// forbid it. The expensive query for watchers is made only with `watchers`. Each server is
-    /// asked at least once in `max_interval`, and at most once a second, whatever the cost.
-    pub(super) fn survey(
-        &mut self,
-        settings: &ResolvedOptions,
-        watchers: bool,
-        max_interval: Duration,
-    ) -> anyhow::Result<()> {
+    /// forbid it. Each server is asked at least once in `max_interval`, and at most once a second,
+    /// whatever the cost.
+    pub(super) fn survey(&mut self, settings: &ResolvedOptions, max_interval: Duration) -> anyhow::Result<()> {
         let options = SurveyOptions { max_interval, ..settings.survey_options()? };
         // A single reading has no time to rest; a long-running command with very many locks needs
         // it.
         self.examination.start(Instant::now(), self.reports_initial);
         if options.by != ViewBy::Off {
             let surveyor = Surveyor::start(options)?;
-            surveyor.ask_for_watchers(watchers);
+            surveyor.ask_for_watchers(WatchersWanted::AtPace);
             self.surveyor = Some(surveyor);
         }
         Ok(())

@@ -208,7 +208,7 @@ async fn record(
 ) -> anyhow::Result<End> {
     let mut flush = interval(FLUSH_INTERVAL);
     flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    live.survey(settings, true, Duration::MAX)?;
+    live.survey(settings, Duration::MAX)?;
     let mut notices = UnreadableNotices::default();
     let (mut trouble, ensemble) = (None, settings.ensemble_name());
     let of = settings.label().map(|label| format!("{label}: ")).unwrap_or_default();

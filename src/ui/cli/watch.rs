@@ -46,7 +46,7 @@ pub(super) async fn run(
     let mut terminate = signal(SignalKind::terminate())?;
     let end = stop_after.map(|time| Instant::now() + time);
     let mut live = LiveTable::start_to_watch(settings)?;
-    live.survey(settings, false, Duration::MAX)?;
+    live.survey(settings, Duration::MAX)?;
     tracing::info!(connect = live.ensemble().connect(), "watching");
     let outcome = tokio::select! {
         _ = interrupt.recv() => Ok(()),

@@ -104,7 +104,7 @@ async fn print(
 async fn follow(settings: ResolvedOptions, said: &mpsc::Sender<Said>, stop: &CancellationToken) -> anyhow::Result<()> {
     let settings = ResolvedOptions { timeout: PATIENCE, timeout_is_given: true, ..settings };
     let mut live = LiveTable::start_to_watch(&settings)?;
-    live.survey(&settings, false, Duration::MAX)?;
+    live.survey(&settings, Duration::MAX)?;
     let ended = stop.run_until_cancelled(say(&mut live, &settings, said)).await;
     let never_answered = live.synced().is_none().then(|| live.no_answer());
     live.stop().await;

@@ -14,6 +14,7 @@ use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{FleetCommand, Scenario};
 use lockscope_live::observe::Observed;
+use lockscope_live::zk::survey::WatchersWanted;
 
 /// The options of the screen on a recording.
 #[derive(Clone, Debug)]
@@ -82,7 +83,7 @@ impl ChangeSource for Nothing {
     async fn next(&mut self) -> Option<Vec<Observed>> {
         pending().await
     }
-    fn set_watchers_wanted(&mut self, _: bool) {}
+    fn set_watchers_wanted(&mut self, _: WatchersWanted) {}
     fn set_open_queue(&mut self, _: Option<ZnodePath>) {}
 }
 

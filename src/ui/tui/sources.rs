@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use super::run::ChangeSource;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::observe::{Observed, Observer};
-use lockscope_live::zk::survey::Surveyor;
+use lockscope_live::zk::survey::{Surveyor, WatchersWanted};
 use lockscope_live::zk::{BadConnectString, ConnectOptions, compare_members};
 use lockscope_model::members::ComparedNodes;
 use lockscope_model::queue::Change;
@@ -66,7 +66,7 @@ impl ChangeSource for Sources {
         }
     }
 
-    fn set_watchers_wanted(&mut self, wanted: bool) {
+    fn set_watchers_wanted(&mut self, wanted: WatchersWanted) {
         if let Some(surveyor) = &self.surveyor {
             surveyor.ask_for_watchers(wanted);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 pub use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::observe::{ObserveOptions, Observer};
-use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy, WatchersWanted};
 use lockscope_model::diagnose::{Code, Diagnosis, Finding, OwnerState, Severity, TableAt, Thresholds};
 use lockscope_model::queue::{Change, Expectation, LockTable};
 use lockscope_model::server_view::ServerView;
@@ -80,7 +80,7 @@ impl ConsoleFixture {
             ..SurveyOptions::new(connection(asked))
         };
         let surveyor = Surveyor::start(survey).expect("a connect string");
-        surveyor.ask_for_watchers(true);
+        surveyor.ask_for_watchers(WatchersWanted::Now);
         let mut fixture = Self {
             observer: Observer::start(ObserveOptions {
                 expected: expected.to_vec(),

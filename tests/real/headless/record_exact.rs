@@ -9,7 +9,7 @@ use std::time::Duration;
 use lockscope_base::time::now;
 use lockscope_base::znode::Timestamp;
 use lockscope_live::observe::Observer;
-use lockscope_live::zk::survey::{SurveyOptions, Surveyor};
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor, WatchersWanted};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, LockTable};
 use lockscope_model::report::{Ensemble, Snapshot, json};
@@ -89,7 +89,7 @@ async fn console(server: &Server, store: &Path, kept: &mut Vec<Shown>, until: us
     let relay = Relay::start(&server.connect_string()).await;
     let mut observer = Observer::start(observing(connection(&relay.connect_string())));
     let mut surveyor = Surveyor::start(SurveyOptions::new(connection(&server.connect_string()))).expect("a surveyor");
-    surveyor.ask_for_watchers(true);
+    surveyor.ask_for_watchers(WatchersWanted::Now);
     let mut table = LockTable::new([]);
     let mut diagnosis =
         Diagnosis::new(Thresholds { settled_after: Duration::from_millis(300), ..Thresholds::default() });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockscope_base::time::now;
 use lockscope_base::znode::SessionId;
 use lockscope_live::zk::TlsFiles;
-use lockscope_live::zk::survey::{Surveyor, ViewBy};
+use lockscope_live::zk::survey::{Surveyor, ViewBy, WatchersWanted};
 use lockscope_model::server_view::{AskedBy, Liveness, Provenance, ServerMode, ServerView};
 use zookeeper_client::{Client, CreateMode, OneshotWatcher};
 
@@ -226,9 +226,9 @@ async fn watches_are_queried_only_while_a_screen_shows_them() {
     let reported = |view: &ServerView| view.watches(session, &path("/lock"));
     let view = until(&mut surveyor, "the client", |view| view.liveness(session) == Liveness::Connected).await;
     assert_eq!(reported(&view), None);
-    surveyor.ask_for_watchers(true);
+    surveyor.ask_for_watchers(WatchersWanted::Now);
     until(&mut surveyor, "its watch", |view| reported(view) == Some(true)).await;
-    surveyor.ask_for_watchers(false);
+    surveyor.ask_for_watchers(WatchersWanted::Never);
     until(&mut surveyor, "no more claim", |view| reported(view).is_none()).await;
     let before = now();
     let view = until(&mut surveyor, "another round", |view| view.at > before).await;

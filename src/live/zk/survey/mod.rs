@@ -86,11 +86,23 @@ impl SurveyOptions {
     }
 }
 
+/// When to ask the servers which sessions watch which paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WatchersWanted {
+    /// They are not asked.
+    #[default]
+    Never,
+    /// At the question's own pace, which takes a 600th of a server's time.
+    AtPace,
+    /// At that pace, and now, with all other questions: somebody begins to look at watches.
+    Now,
+}
+
 /// A running survey. It continues until it is stopped or dropped, whatever the servers do.
 #[derive(Debug)]
 pub struct Surveyor {
     views: watch::Receiver<Arc<ServerView>>,
-    watchers_wanted: watch::Sender<bool>,
+    watchers_wanted: watch::Sender<WatchersWanted>,
     task: JoinHandle<()>,
     cancel: DropGuard,
 }
@@ -116,7 +128,7 @@ impl Surveyor {
         let before = before.clone();
         let target = ConnectString::parse(&options.connection.connect, options.connection.tls.is_some())?;
         let (sender, views) = watch::channel(Arc::default());
-        let (watchers_wanted, looked) = watch::channel(false);
+        let (watchers_wanted, looked) = watch::channel(WatchersWanted::Never);
         let cancel = CancellationToken::new();
         let stopped = cancel.clone();
         let task = tokio::spawn(async move {
@@ -125,8 +137,8 @@ impl Surveyor {
         Ok(Self { views, watchers_wanted, task, cancel: cancel.drop_guard() })
     }
 
-    /// Sets whether to ask which sessions watch which paths, which is expensive. Initially off.
-    pub fn ask_for_watchers(&self, wanted: bool) {
+    /// Sets when to ask which sessions watch which paths, which is expensive. Initially never.
+    pub fn ask_for_watchers(&self, wanted: WatchersWanted) {
         self.watchers_wanted.send_replace(wanted);
     }
 

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::member::Member;
 use super::members::{MemberAddress, MemberList, find_members};
 use super::own_session::OwnSession;
-use super::{SurveyOptions, ViewBy};
+use super::{SurveyOptions, ViewBy, WatchersWanted};
 use crate::zk::connect_string::ConnectString;
 use lockscope_base::time::now;
 use lockscope_model::server_view::{Load, MemberView, ServerMode, ServerView};
@@ -34,7 +34,7 @@ struct Survey {
     own: watch::Receiver<OwnSession>,
     /// The server that our session should be with.
     keeper: watch::Sender<Option<String>>,
-    watchers_wanted: watch::Receiver<bool>,
+    watchers_wanted: watch::Receiver<WatchersWanted>,
     reports: mpsc::Sender<RoundReport>,
     tasks: JoinSet<()>,
     members: Vec<(MemberAddress, MemberView, AbortHandle)>,
@@ -52,7 +52,7 @@ pub(super) async fn run(
     options: SurveyOptions,
     target: ConnectString,
     views: watch::Sender<Arc<ServerView>>,
-    watchers_wanted: watch::Receiver<bool>,
+    watchers_wanted: watch::Receiver<WatchersWanted>,
     before: ServerView,
 ) {
     if options.by == ViewBy::Off {
@@ -167,19 +167,19 @@ fn knows_as_much(view: &ServerView, before: &ServerView) -> bool {
 async fn keep_asking(
     mut member: Member,
     own: watch::Receiver<OwnSession>,
-    mut watchers_wanted: watch::Receiver<bool>,
+    mut watchers_wanted: watch::Receiver<WatchersWanted>,
     reports: mpsc::Sender<RoundReport>,
 ) {
     loop {
         let (own, watchers) = (own.borrow().clone(), *watchers_wanted.borrow_and_update());
-        let load = member.ask(&own, watchers).await;
+        let load = member.ask(&own, watchers != WatchersWanted::Never).await;
         if reports.send(RoundReport { view: member.view().clone(), load }).await.is_err() {
             return;
         }
         tokio::select! {
             () = sleep(member.wait()) => {}
             // Someone starts to look at watchers and waits for the answer.
-            Ok(_) = watchers_wanted.wait_for(|now| *now && !watchers) => {}
+            Ok(_) = watchers_wanted.wait_for(|wanted| *wanted == WatchersWanted::Now && watchers != WatchersWanted::Now) => {}
         }
     }
 }

@@ -113,7 +113,7 @@ pub(super) mod tests {
     use super::*;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, latch, uuid};
     use crate::diagnose::{HeldBy, TableAt};
-    use crate::queue::{ContenderState, LockQueue};
+    use crate::queue::{ContenderState, LockQueue, LockTable};
     use lockscope_base::znode::ZnodePath;
 
     pub fn examples() -> Vec<Example> {
@@ -176,6 +176,10 @@ pub(super) mod tests {
         let lock = world.lock("/l");
         assert_eq!((lock.holding(), lock.waits_for(0, 9)), (0, vec![writer.name()]));
         assert_eq!(world.codes(Severity::Warning), [Code::NobodyHolds]);
+        let stored = postcard::to_allocvec(&world.table).expect("a table");
+        let read: LockTable = postcard::from_bytes(&stored).expect("a table");
+        let read = read.with_head_waits(world.table.head_waits());
+        assert_eq!(read.locks().map(LockQueue::holding).sum::<usize>(), 0, "a replay begins with the same state");
         world.delete(&writer);
         world.client(1).watches.clear();
         assert_eq!(world.pass(1).1, [Code::NobodyHolds]);

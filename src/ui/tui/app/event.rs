@@ -15,6 +15,7 @@ use lockscope_live::admin::audit::AuditHistory;
 use lockscope_live::admin::{self, Confirmed, DeletePlan};
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::NodeReading;
+use lockscope_live::zk::survey::WatchersWanted;
 use lockscope_model::members::ComparedNodes;
 use lockscope_model::queue::LedBefore;
 use lockscope_past::record::Batch;
@@ -144,9 +145,8 @@ pub enum Effect {
         side: FleetSide,
         order: FleetCommand,
     },
-    /// Start (`true`) or stop (`false`) asking the servers for their watches, which is an expensive
-    /// query.
-    LookAtWatchers(bool),
+    /// Ask the servers for their watches from now on, or no longer.
+    LookAtWatchers(WatchersWanted),
     /// Look for locks that pass this filter in all ensembles. The answers come with their reports.
     FilterEnsembles(Filter),
     /// Compare the trees of the members in these nodes. The result comes as a change.

@@ -168,6 +168,7 @@ pub use crate::tui::key::{Key, Mouse};
 pub use crate::tui::keymap::Bindings;
 pub use crate::tui::screen::{Pane, Screen};
 use lockscope_base::znode::Timestamp;
+use lockscope_live::zk::survey::WatchersWanted;
 
 /// The state of the screen.
 #[derive(Debug)]
@@ -197,8 +198,8 @@ pub struct App {
     audit: Box<AuditLog>,
     footer: Footer,
     tour: Option<Box<Tour>>,
-    /// Whether the last [`Effect::LookAtWatchers`] asked for the watchers.
-    asks_for_watchers: bool,
+    /// What the last [`Effect::LookAtWatchers`] wanted.
+    watchers_wanted: WatchersWanted,
     member_trees: MemberTrees,
     last_leaders: Box<LastLeaders>,
     /// The ensembles that the console watches; `None` when it shows one.
@@ -227,7 +228,7 @@ impl App {
             footer: Footer::default(),
             observing: true,
             tour: None,
-            asks_for_watchers: false,
+            watchers_wanted: WatchersWanted::Never,
             member_trees: MemberTrees::default(),
             last_leaders: Box::default(),
             ensembles: None,

@@ -27,8 +27,8 @@ pub struct ScreenEntry {
     pub title: &'static str,
     /// Whether the line of tabs includes the screen.
     pub has_tab: bool,
-    /// Whether the screen shows watches. The servers are asked for their watches only while such a
-    /// screen is open.
+    /// Whether the screen shows watches. The servers are asked for them at once when such a screen
+    /// opens.
     pub shows_watchers: bool,
     pub content: Content,
     /// The text pages below the list, from left to right.

@@ -3,6 +3,7 @@
 use super::{App, Effect, Event, Recording, Update};
 use lockscope_base::znode::Timestamp;
 use lockscope_live::observe::Observed;
+use lockscope_live::zk::survey::WatchersWanted;
 use lockscope_model::queue::Change;
 
 impl App {
@@ -77,9 +78,14 @@ impl App {
         if before.0 != self.navigation.screen {
             self.offer_import();
         }
-        let asks = self.screen().entry().shows_watchers && self.shown.is_live();
-        if std::mem::replace(&mut self.asks_for_watchers, asks) != asks {
-            update.effects.push(Effect::LookAtWatchers(asks));
+        let wanted = match (self.shown.is_live(), self.screen().entry().shows_watchers) {
+            (false, _) => WatchersWanted::Never,
+            // Any lock may have a head that waits itself, which its watches alone tell.
+            (true, false) => WatchersWanted::AtPace,
+            (true, true) => WatchersWanted::Now,
+        };
+        if std::mem::replace(&mut self.watchers_wanted, wanted) != wanted {
+            update.effects.push(Effect::LookAtWatchers(wanted));
         }
         update.effects.extend(self.compare_members_if_due());
         if looked {

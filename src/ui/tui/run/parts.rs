@@ -6,14 +6,15 @@ use lockscope_base::znode::ZnodePath;
 use lockscope_lab::contend::{self, Scenario};
 use lockscope_lab::demo::SceneCommand;
 use lockscope_live::observe::Observed;
+use lockscope_live::zk::survey::WatchersWanted;
 use lockscope_model::members::ComparedNodes;
 
 /// A source of changes.
 pub trait ChangeSource {
     /// Waits for the next changes; `None` when no more will come. Cancel safe.
     fn next(&mut self) -> impl Future<Output = Option<Vec<Observed>>>;
-    /// Sets whether to ask the servers for the watches of each session, which is expensive.
-    fn set_watchers_wanted(&mut self, wanted: bool);
+    /// Sets when to ask the servers for the watches of each session.
+    fn set_watchers_wanted(&mut self, wanted: WatchersWanted);
     /// Sets the parent of the open queue, whose contenders are read first.
     fn set_open_queue(&mut self, parent: Option<ZnodePath>);
     /// Compares the members in these nodes, unless a comparison is under way.

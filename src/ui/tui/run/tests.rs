@@ -19,6 +19,7 @@ use crate::tui::theme::ThemeName;
 use lockscope_base::time::now;
 use lockscope_lab::contend::{self, Scenario};
 use lockscope_lab::demo::Script;
+use lockscope_live::zk::survey::WatchersWanted;
 use lockscope_model::queue::Change;
 
 /// Longer than any step of these tests takes.
@@ -46,7 +47,7 @@ impl ChangeSource for Given {
             None => std::future::pending().await,
         }
     }
-    fn set_watchers_wanted(&mut self, _: bool) {}
+    fn set_watchers_wanted(&mut self, _: WatchersWanted) {}
     fn set_open_queue(&mut self, parent: Option<ZnodePath>) {
         self.looked_at = parent;
     }

@@ -5,6 +5,7 @@ use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, TimelineEntry, Wait
 use crate::tui::testing::servers::{Clients, clients, motley, surveyed, trouble};
 use crate::tui::testing::{NOW, ago, at, curator, live, press, seen, session};
 use lockscope_base::znode::Timestamp;
+use lockscope_live::zk::survey::WatchersWanted;
 use lockscope_model::diagnose::{Code, WaitStyle};
 use lockscope_model::queue::Change;
 use lockscope_model::server_view::{Difference, MemberComparison};
@@ -14,7 +15,7 @@ fn selected_session(app: &App) -> i64 {
     session.0 - crate::tui::testing::session(0).0
 }
 
-fn asks(update: &crate::tui::app::Update) -> Option<bool> {
+fn asks(update: &crate::tui::app::Update) -> Option<WatchersWanted> {
     update.effects.iter().find_map(|effect| match effect {
         Effect::LookAtWatchers(wanted) => Some(*wanted),
         _ => None,
@@ -22,15 +23,15 @@ fn asks(update: &crate::tui::app::Update) -> Option<bool> {
 }
 
 #[test]
-fn watches_are_queried_only_while_a_screen_shows_them() {
+fn watches_are_asked_for_on_every_live_screen_and_at_once_where_they_show() {
     let mut app = live(SIZE);
-    assert_eq!(asks(&app.update(Event::Tick, later(1))), None, "Locks does not need it");
+    let paced = Some(WatchersWanted::AtPace);
     for screen in ["\n", "3", "4"] {
-        assert_eq!(asks(&press(&mut app, screen)), Some(true), "{screen:?}");
+        assert_eq!(asks(&press(&mut app, screen)), Some(WatchersWanted::Now), "{screen:?}");
         assert_eq!(asks(&app.update(Event::Tick, later(2))), None, "once");
-        assert_eq!(asks(&press(&mut app, "p")), Some(false), "a paused screen needs nothing new");
+        assert_eq!(asks(&press(&mut app, "p")), Some(WatchersWanted::Never), "a paused screen needs nothing new");
         press(&mut app, "p");
-        assert_eq!(asks(&press(&mut app, "1")), Some(false));
+        assert_eq!(asks(&press(&mut app, "1")), paced, "a head that waits itself shows in Locks too");
     }
 }
 
