@@ -93,7 +93,7 @@ pub fn may_meet(scenario: &Scenario, limit: Limit) -> bool {
     let has = |is: fn(&Program) -> bool| scenario.programs.iter().any(is);
     match limit {
         Limit::NodeDeleted | Limit::Stopped | Limit::EndedEarly => true,
-        Limit::LeftByOthers => has(|program| matches!(program, Program::Foreign(_))),
+        Limit::LeftByOthers | Limit::HeldByOthers => has(|program| matches!(program, Program::Foreign(_))),
         Limit::DeletedOther => has(|program| matches!(program, Program::Delete(_))),
         Limit::ReplacedMeanwhile | Limit::LateDeletion | Limit::Overwritten => {
             has(|program| matches!(program, Program::Lock(lock) if lock.path_returns()))

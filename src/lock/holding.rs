@@ -143,7 +143,7 @@ fn check_later<'a>(attempt: &'a Attempt, held: &HeldLock) -> BoxFuture<'a, Loss>
 fn prove(attempt: &Attempt, own: OwnNode) -> BoxFuture<'_, Result<Instant, Loss>> {
     Box::pin(async move {
         let sent_at = Instant::now();
-        match attempt.client.has(&own).await {
+        match attempt.client.has_in_sync(&own).await {
             Ok(true) => Ok(sent_at),
             Ok(false) => Err(Loss::Deleted),
             Err(_) => Err(Loss::Expired),

@@ -90,7 +90,7 @@ impl Attempt {
     ) -> Result<HeldLock, NotAcquired> {
         while clock.needs_proof() {
             let sent_at = Instant::now();
-            if !ticking(self.client.has(&held.own), clock, states).await? {
+            if !ticking(self.client.has_in_sync(&held.own), clock, states).await? {
                 if let Some(node) = &held.queue_node {
                     // This fails only when the session ends, which deletes the node.
                     let _ = self.client.delete(node, LastSeen::Before).await;

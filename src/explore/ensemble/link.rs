@@ -53,17 +53,19 @@ pub struct Link {
     /// Sent by the member and not received yet. A reply has in its header the newest transaction
     /// that the member had applied; events have zero.
     pub messages: VecDeque<(i64, Message)>,
+    /// Whether the member has closed it: nothing arrives after that.
+    closed: bool,
     /// Whether the client has given the connection up, so that only late requests are left.
     pub broken: bool,
 }
 
 impl Link {
     pub(super) fn new(session: i64, member: usize) -> Self {
-        Self { session, member, requests: VecDeque::new(), messages: VecDeque::new(), broken: false }
+        Self { session, member, requests: VecDeque::new(), messages: VecDeque::new(), closed: false, broken: false }
     }
 
     pub(super) fn push(&mut self, zxid: i64, message: Message) {
-        if !self.broken {
+        if !self.broken && !self.closed {
             self.messages.push_back((zxid, message));
         }
     }
@@ -72,5 +74,6 @@ impl Link {
     pub(super) fn close(&mut self) {
         self.requests.clear();
         self.push(0, Message::Closed);
+        self.closed = true;
     }
 }

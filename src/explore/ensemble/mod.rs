@@ -37,6 +37,9 @@ pub struct Ensemble {
     /// The member that each living session is connected to, or was last. The leader refuses writes
     /// of the session that another member forwards.
     sessions: BTreeMap<i64, usize>,
+    /// The transaction that ended each session that has ended. A member that has not applied it still
+    /// takes the session for alive.
+    ended: BTreeMap<i64, i64>,
     links: BTreeMap<LinkId, Link>,
     /// Whether replies hold no more than what the lock library reads.
     masks: bool,
@@ -58,6 +61,7 @@ impl Ensemble {
         Self {
             replicas: Replicas::new(members, first_sequence, masks),
             sessions: BTreeMap::new(),
+            ended: BTreeMap::new(),
             links: BTreeMap::new(),
             masks,
         }
@@ -131,9 +135,14 @@ impl Ensemble {
         self.links.iter().map(|(id, link)| (*id, link))
     }
 
-    /// Returns whether a session lives.
+    /// Returns whether a session lives, as the leader knows.
     pub fn lives(&self, session: i64) -> bool {
         self.sessions.contains_key(&session)
+    }
+
+    /// Returns whether a member knows that a session has ended.
+    fn knows_end(&self, session: i64, member: usize) -> bool {
+        self.ended.get(&session).is_some_and(|end| *end <= self.replicas.members[member].zxid)
     }
 
     /// Sends a request over a link.
@@ -155,10 +164,10 @@ impl Ensemble {
         let Some(link) = self.links.get_mut(&id) else { return };
         let Some((xid, request)) = link.requests.pop_front() else { return };
         let (session, member, broken) = (link.session, link.member, link.broken);
-        let answer = if self.lives(session) {
-            self.answer(id, session, member, &request)
-        } else {
+        let answer = if self.knows_end(session, member) {
             Err(ErrorCode::SessionExpired)
+        } else {
+            self.answer(id, session, member, &request)
         };
         let answer = if self.masks { answer.map(Answer::masked) } else { answer };
         let zxid = self.replicas.members[member].zxid;
@@ -186,7 +195,7 @@ impl Ensemble {
                 .map(|mut answers| answers.pop().unwrap_or(Answer::Done)),
             Request::Multi(writes) => match self.write(session, member, writes) {
                 Ok(answers) => Ok(Answer::Results(answers.into_iter().map(Ok).collect())),
-                Err((_, ErrorCode::SessionMoved)) => Err(ErrorCode::SessionMoved),
+                Err((_, code @ (ErrorCode::SessionMoved | ErrorCode::SessionExpired))) => Err(code),
                 Err((index, code)) => Ok(Answer::Failed { index, code }),
             },
             Request::Sync => {
@@ -233,11 +242,10 @@ impl Ensemble {
 
     /// Carries out the writes of a session, and lets its member catch up before the reply.
     fn write(&mut self, session: i64, member: usize, writes: &[WriteOp]) -> Result<Vec<Answer>, Refusal> {
-        let is_owner = self.sessions.get(&session) == Some(&member);
-        let done = if is_owner {
-            self.try_write(Author::Session(session), session, writes)
-        } else {
-            Err((0, ErrorCode::SessionMoved))
+        let done = match self.sessions.get(&session) {
+            Some(owner) if *owner == member => self.try_write(Author::Session(session), session, writes),
+            Some(_) => Err((0, ErrorCode::SessionMoved)),
+            None => Err((0, ErrorCode::SessionExpired)),
         };
         self.catch_up(member);
         done
@@ -267,6 +275,12 @@ impl Ensemble {
                 link.push(0, event);
             }
         }
+        let knows_end = |link: &Link| self.knows_end(link.session, link.member);
+        let ended: Vec<LinkId> = self.links.iter().filter(|(_, link)| knows_end(link)).map(|(id, _)| *id).collect();
+        for id in ended {
+            self.links.entry(id).and_modify(Link::close);
+        }
+        self.links.retain(|_, link| !link.broken || !link.requests.is_empty());
     }
 
     /// Lets a member lag behind the leader from now on, until [`advance`](Self::advance) lets it
@@ -286,18 +300,15 @@ impl Ensemble {
         self.replicas.lag_of(member)
     }
 
-    /// Ends a session: the leader deletes its ephemeral nodes in one transaction, and the server
-    /// closes its connection.
+    /// Ends a session: the leader deletes its ephemeral nodes in one transaction. Each member closes
+    /// the session's connection when it applies that.
     pub fn expire(&mut self, session: i64) {
         if self.sessions.remove(&session).is_some() {
             let (changes, tree) = without_ephemerals(self.replicas.tree(), session, self.replicas.next_zxid());
+            self.ended.insert(session, self.replicas.next_zxid());
             let events = self.replicas.add(Author::Expiry(session), changes, tree);
             self.deliver(events);
             self.links.retain(|_, link| link.session != session || !link.broken);
-            for link in self.links.values_mut().filter(|link| link.session == session) {
-                link.close();
-            }
-            self.links.retain(|_, link| !link.broken || !link.requests.is_empty());
         }
     }
 

@@ -31,6 +31,9 @@ pub enum Limit {
     /// A client of another library leaves a node whose create was not answered: it has searched on a
     /// server that lags.
     LeftByOthers,
+    /// A client of another library takes its turn by what a server shows that has not learned of the end
+    /// of its session.
+    HeldByOthers,
     /// A confirmed deletion hits another node, which was created and written to between two of its
     /// requests as often as the confirmed one. Its outcome says so.
     DeletedOther,
@@ -38,7 +41,7 @@ pub enum Limit {
 
 impl Limit {
     /// All limits.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ReplacedMeanwhile,
         Self::LateDeletion,
         Self::NodeDeleted,
@@ -46,6 +49,7 @@ impl Limit {
         Self::EndedEarly,
         Self::Overwritten,
         Self::LeftByOthers,
+        Self::HeldByOthers,
         Self::DeletedOther,
     ];
 }
@@ -60,6 +64,7 @@ impl fmt::Display for Limit {
             Self::EndedEarly => "ended-early",
             Self::Overwritten => "overwritten",
             Self::LeftByOthers => "left-by-others",
+            Self::HeldByOthers => "held-by-others",
             Self::DeletedOther => "deleted-other",
         })
     }

@@ -53,6 +53,8 @@ pub struct Judge {
     stopped: BTreeMap<usize, u32>,
     /// The clients that have lost a connection.
     cut: BTreeSet<usize>,
+    /// The clients of other libraries, which prove nothing before they take their turn.
+    others: BTreeSet<usize>,
     deletions: Deletions,
     observations: Observations,
     /// The documented limit that explains why two hold after the last step.
@@ -60,6 +62,11 @@ pub struct Judge {
 }
 
 impl Judge {
+    /// Creates the judge of a run with these clients of other libraries.
+    pub fn new(others: BTreeSet<usize>) -> Self {
+        Self { others, ..Self::default() }
+    }
+
     /// Returns the highest token that has held each exclusive lock.
     pub fn tokens(&self) -> &BTreeMap<Arc<str>, i64> {
         &self.tokens
@@ -104,6 +111,8 @@ impl Judge {
             None
         } else if self.stopped.get(&client).is_some_and(|seconds| *seconds < KNOWS_AFTER) {
             Some(Limit::Stopped)
+        } else if self.others.contains(&client) {
+            Some(Limit::HeldByOthers)
         } else {
             (!self.silent.contains(&client)).then_some(Limit::EndedEarly)
         }

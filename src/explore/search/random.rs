@@ -1,10 +1,13 @@
 //! Random schedules with a seed, weighted towards rare orders.
 //!
-//! Each run gives every client a random weight, and changes the weights at random steps, as
-//! probabilistic concurrency testing does: so one client runs far ahead of another more often than
-//! even choices would let it. Faults come at random steps that are chosen before.
+//! Each run gives every client and every member a random weight, and changes the weights at random
+//! steps, as probabilistic concurrency testing does: so one client runs far ahead of another, and one
+//! member lags far behind, more often than even choices would let them. Faults come at random steps
+//! that are chosen before, often two close to each other, and each kind of fault is as likely as any
+//! other. Many faults of a lock need two that meet: a client is stopped whose member lags.
 
 use std::collections::BTreeSet;
+use std::mem::discriminant;
 
 use super::{Failure, LimitsMet, MAX_STEPS};
 use crate::process::Behaviours;
@@ -16,6 +19,9 @@ const MAX_BEHAVIOURS: usize = 200_000;
 
 /// The number of steps within which the faults of a run come.
 const FAULTS_WITHIN: usize = 60;
+
+/// The number of steps between two faults that come together.
+const FAULTS_TOGETHER: usize = 4;
 
 /// What random runs have met.
 #[derive(Debug, Default)]
@@ -72,22 +78,26 @@ pub fn random_run(explored: &mut Explored, seed: u64) -> RandomRun {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut world = World::new(explored);
     let clients = explored.behaviours.len();
-    let mut weights: Vec<u32> = (0..clients).map(|_| weight(&mut random)).collect();
-    let faults: Vec<usize> = (0..explored.scenario.faults).map(|_| random.usize(..FAULTS_WITHIN)).collect();
+    let mut weights = Weights::new(&mut random, clients, explored.scenario.members as usize);
+    let faults = fault_times(&mut random, explored.scenario.faults);
+    let mut lags = None;
     let (mut taken, mut met) = (Vec::new(), BTreeSet::new());
     while taken.len() < MAX_STEPS {
         if random.u32(..16) == 0 {
-            weights[random.usize(..clients)] = weight(&mut random);
+            weights.change(&mut random);
         }
         let steps = world.steps(explored, false);
         let fault_is_due = faults.iter().filter(|at| **at <= taken.len()).count() > world.faults_taken(explored);
         let (due, plain): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(|step| step.is_fault());
-        let steps = if fault_is_due && !due.is_empty() { due } else { plain };
+        let steps = if fault_is_due && !due.is_empty() { fault(&mut random, &world, due, lags) } else { plain };
         if steps.is_empty() {
             return RandomRun { steps: taken, violation: world.end(explored), limits: met };
         }
         let step = choose(&mut random, &steps, &weights);
         taken.push(step);
+        if let Step::Lag(member) = step {
+            lags = Some(member);
+        }
         let violation = world.take(explored, step);
         met.extend(world.judge.met);
         if violation.is_some() {
@@ -98,16 +108,79 @@ pub fn random_run(explored: &mut Explored, seed: u64) -> RandomRun {
     RandomRun { steps: taken, violation: Some(Violation { what, limit: None }), limits: met }
 }
 
-fn weight(random: &mut fastrand::Rng) -> u32 {
-    1 << random.u32(..7)
+/// Returns the steps at which faults come, half of them soon after another one.
+fn fault_times(random: &mut fastrand::Rng, faults: u32) -> Vec<usize> {
+    let mut times: Vec<usize> = Vec::new();
+    for _ in 0..faults {
+        let together = times.last().copied().filter(|_| random.bool());
+        times.push(match together {
+            Some(last) => last + random.usize(..FAULTS_TOGETHER),
+            None => random.usize(..FAULTS_WITHIN),
+        });
+    }
+    times
 }
 
-fn choose(random: &mut fastrand::Rng, steps: &[Step], weights: &[u32]) -> Step {
-    let weight = |step: &Step| step.client().and_then(|client| weights.get(client)).copied().unwrap_or(4);
-    let total: u32 = steps.iter().map(weight).sum();
+/// Returns the faults of one kind, chosen evenly among those that are possible; half of the time
+/// those of the clients of a member that lags, if there are any.
+fn fault(random: &mut fastrand::Rng, world: &World, due: Vec<Step>, lags: Option<usize>) -> Vec<Step> {
+    let of_lagging = |step: &&Step| lags.is_some() && step.client().and_then(|client| world.member_of(client)) == lags;
+    let there: Vec<Step> = due.iter().filter(of_lagging).copied().collect();
+    let due = if !there.is_empty() && random.bool() { there } else { due };
+    let mut kinds = Vec::new();
+    for step in &due {
+        if !kinds.contains(&discriminant(step)) {
+            kinds.push(discriminant(step));
+        }
+    }
+    let kind = random.choice(kinds);
+    due.into_iter().filter(|step| Some(discriminant(step)) == kind).collect()
+}
+
+/// How likely the steps of each client and of each member are.
+struct Weights {
+    clients: Vec<u32>,
+    members: Vec<u32>,
+}
+
+impl Weights {
+    fn new(random: &mut fastrand::Rng, clients: usize, members: usize) -> Self {
+        let clients = (0..clients).map(|_| client_weight(random)).collect();
+        Self { clients, members: (0..members).map(|_| member_weight(random)).collect() }
+    }
+
+    /// Gives one of them another weight.
+    fn change(&mut self, random: &mut fastrand::Rng) {
+        let index = random.usize(..self.clients.len() + self.members.len());
+        match index.checked_sub(self.clients.len()) {
+            None => self.clients[index] = client_weight(random),
+            Some(member) => self.members[member] = member_weight(random),
+        }
+    }
+
+    fn of(&self, step: &Step) -> u32 {
+        let weight = match step {
+            Step::Apply(member) => self.members.get(*member),
+            _ => step.client().and_then(|client| self.clients.get(client)),
+        };
+        weight.copied().unwrap_or(256)
+    }
+}
+
+fn client_weight(random: &mut fastrand::Rng) -> u32 {
+    64 << random.u32(..7)
+}
+
+/// The lowest weights let a member lag for as long as a session takes to end.
+fn member_weight(random: &mut fastrand::Rng) -> u32 {
+    1 << random.u32(..13)
+}
+
+fn choose(random: &mut fastrand::Rng, steps: &[Step], weights: &Weights) -> Step {
+    let total: u32 = steps.iter().map(|step| weights.of(step)).sum();
     let mut at = random.u32(..total);
     for step in steps {
-        match at.checked_sub(weight(step)) {
+        match at.checked_sub(weights.of(step)) {
             Some(rest) => at = rest,
             None => return *step,
         }

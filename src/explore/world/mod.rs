@@ -92,6 +92,8 @@ impl World {
                 silent: 0,
             });
         }
+        let others = scenario.programs.iter().enumerate();
+        let others = others.filter(|(_, program)| matches!(program, Program::Foreign(_))).map(|(client, _)| client);
         let mut world = Self {
             ensemble,
             places,
@@ -100,7 +102,7 @@ impl World {
             faults_left: scenario.faults,
             waits_left: scenario.waits,
             late: Vec::new(),
-            judge: Judge::default(),
+            judge: Judge::new(others.collect()),
         };
         for client in 0..world.places.len() {
             world.send_requests(explored, client);
@@ -112,6 +114,11 @@ impl World {
     pub fn next_message(&self, client: usize) -> Option<&Message> {
         let link = self.places[client].link.and_then(|link| self.ensemble.link(link))?;
         link.messages.front().map(|(_, message)| message)
+    }
+
+    /// Returns the member that a client is connected to.
+    pub fn member_of(&self, client: usize) -> Option<usize> {
+        Some(self.ensemble.link(self.places[client].link?)?.member)
     }
 
     /// Returns what a process has done last.

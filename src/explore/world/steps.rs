@@ -83,16 +83,14 @@ impl World {
                 _ => {}
             }
         }
-        for member in 0..self.ensemble.members() {
-            if self.ensemble.lag_of(member) == (true, true) {
-                steps.push(Step::Apply(member));
-            }
-        }
     }
 
     /// Adds the steps that can wait for any time.
     fn may_happen(&self, explored: &Explored, is_quiet: bool, steps: &mut Vec<Step>) {
         steps.extend(self.late.iter().map(|(id, _)| Step::CarryOut(*id)));
+        // A member may lack a transaction for as long as it hears its leader.
+        let lags = |member: &usize| self.ensemble.lag_of(*member) == (true, true);
+        steps.extend((0..self.ensemble.members()).filter(lags).map(Step::Apply));
         for (client, place) in self.places.iter().enumerate() {
             if self.is_holding(explored, client) {
                 steps.push(Step::Continue(client));

@@ -89,6 +89,17 @@ impl RetryingClient {
         Ok(self.version_of(own, false).await?.is_some())
     }
 
+    /// Returns whether the own node exists, once the server has caught up with the leader.
+    ///
+    /// This proves that the session lives. [`has`](Self::has) does not: a server that has lost its
+    /// leader goes on for `syncLimit` ticks, and reads for its clients from a tree in which sessions
+    /// that have ended still have their nodes. A sync is answered by the leader.
+    ///
+    /// Cost: two requests in one round trip.
+    pub(crate) async fn has_in_sync(&self, own: &OwnNode) -> Result<bool, LockError> {
+        Ok(self.version_of(own, true).await?.is_some())
+    }
+
     /// Returns the version of the own node's data; `None` if the node is gone.
     pub(crate) async fn version_of(&self, own: &OwnNode, in_sync: bool) -> Result<Option<i32>, LockError> {
         let stat = if in_sync { self.stat_in_sync(&own.path).await? } else { self.stat(&own.path).await? };

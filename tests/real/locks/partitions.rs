@@ -9,7 +9,8 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use zookeeper_client::Client;
 
-use super::fixture::{LockFixture, Relayed, held, wait_for};
+use super::fixture::{ALONE, LockFixture, Relayed, held, wait_for};
+use crate::harness::ensemble::Ensemble;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
@@ -153,4 +154,64 @@ async fn a_holder_stopped_during_a_partition_learns_of_it_at_once() {
     let late = tokio::task::spawn_blocking(|| holder.join()).await.expect("no panic").expect("no panic");
     println!("the holder learned of it {late:?} after it ran again, with a session of {TIMEOUT:?}");
     assert!(late < TIMEOUT / 8, "{late:?}");
+}
+
+/// Holds one lock of each algorithm, each with a session of its own, in a runtime that stops for some
+/// time when told to begin. Returns how long afterwards each holder learned of its loss.
+fn hold_each_and_stand_still(
+    connect: &str,
+    timeout: Duration,
+    holds: oneshot::Sender<()>,
+    begin: oneshot::Receiver<Duration>,
+) -> Vec<Duration> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut losses = Vec::new();
+        for algorithm in ALONE {
+            let client = zk::connect_within(connect, timeout).await;
+            let watch = client.get_and_watch_data("/").await.expect("the root is there");
+            let lock = Lock::new(&client, &format!("/held-{}", losses.len()), algorithm);
+            let guard = held(&lock.expect("a good path")).await;
+            losses.push(tokio::spawn(async move {
+                assert_eq!(guard.lost().await, Loss::Expired);
+                drop(watch);
+                Instant::now()
+            }));
+        }
+        holds.send(()).expect("the test waits");
+        std::thread::sleep(begin.await.expect("the test says so"));
+        let runs_again = Instant::now();
+        let losses = join_all(losses).await.into_iter().map(|lost| lost.expect("no panic"));
+        losses.map(|lost| lost.saturating_duration_since(runs_again)).collect()
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_holder_is_not_deceived_by_a_server_that_has_lost_its_leader() {
+    const TIMEOUT: Duration = Duration::from_secs(8);
+    // The member that is cut off goes on for 30 s.
+    let ensemble = Ensemble::with_links(150);
+    let (leader, cut_off) = (ensemble.leader(), ensemble.follower());
+    let other = zk::connect(&ensemble.address(leader)).await;
+    let (holds, held) = oneshot::channel();
+    let (begin, begins) = oneshot::channel();
+    let connect = ensemble.address(cut_off);
+    let holder = std::thread::spawn(move || hold_each_and_stand_still(&connect, TIMEOUT, holds, begins));
+    held.await.expect("they hold");
+    begin.send(TIMEOUT * 3 / 2).expect("they wait");
+    let stopped = Instant::now();
+    // The event waits in each socket, and looks new when the holders run again.
+    other.set_data("/", b"", None).await.expect("the root is there");
+    tokio::time::sleep_until(stopped + TIMEOUT / 2).await;
+    ensemble.cut_off(cut_off);
+    // Others take the locks, because their sessions have ended.
+    for (number, algorithm) in ALONE.into_iter().enumerate() {
+        let lock = Lock::new(&other, &format!("/held-{number}"), algorithm).expect("a good path");
+        lock.acquire().await.expect("the lock").release().await.expect("it was held");
+    }
+    assert!(stopped.elapsed() < TIMEOUT * 3 / 2, "they still stand still");
+    let late = tokio::task::spawn_blocking(|| holder.join()).await.expect("no panic").expect("no panic");
+    println!("with a session of {TIMEOUT:?} the holders learned of it {late:?} after they ran again");
+    let bound = TIMEOUT / 20 + Duration::from_millis(500);
+    assert!(late.iter().all(|late| *late <= bound), "{late:?}");
 }
