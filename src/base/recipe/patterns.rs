@@ -14,6 +14,8 @@ pub struct WrittenRecipe {
     pub kind: LockKind,
     /// The words that `{role}` matches, with their roles.
     pub roles: Vec<(&'static str, NameRole)>,
+    /// The number of leases of a semaphore whose nodes stand in one queue.
+    pub leases: Option<u32>,
     /// Whether the nodes queue for a lock.
     pub lock: bool,
     /// Whether the recipe is one of the user's own.
@@ -90,6 +92,7 @@ pub fn written(recipe: Recipe) -> WrittenRecipe {
         patterns: patterns.to_vec(),
         kind: recipe.kind(),
         roles: roles.to_vec(),
+        leases: None,
         lock: true,
         own: false,
         note: note(recipe),
@@ -103,6 +106,7 @@ fn written_own(own: super::OwnRecipe) -> WrittenRecipe {
         patterns: vec![&definition.pattern],
         kind: definition.kind,
         roles: definition.roles.iter().map(|(word, role)| (&**word, *role)).collect(),
+        leases: definition.leases,
         lock: definition.lock,
         own: true,
         note: None,

@@ -11,7 +11,7 @@ use super::tables;
 const APPLICATION_ID: i64 = 0x6c6b_7363;
 
 /// The version of the whole file. It changes when an older program would misread it.
-pub(super) const FORMAT: i64 = 7;
+pub(super) const FORMAT: i64 = 8;
 
 /// The oldest version that can be read. Facts that it lacks are unknown.
 pub(super) const OLDEST_FORMAT: i64 = 2;

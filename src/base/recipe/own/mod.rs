@@ -1,6 +1,7 @@
 //! The user's own recipes: the names of an application's lock nodes and their meaning.
 
 mod pattern;
+mod recorded;
 #[cfg(test)]
 mod tests;
 
@@ -8,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 pub use pattern::BadPattern;
 use pattern::{Matched, Pattern};
+use recorded::Recorded;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -23,6 +25,9 @@ const MAX_NAME: usize = 16;
 /// The most roles of a recipe, and the longest word for one, in bytes.
 const MAX_ROLES: usize = 16;
 const MAX_ROLE_BYTES: usize = 64;
+
+/// The most leases of a semaphore whose nodes stand in one queue.
+const MAX_LEASES: u32 = 10_000;
 
 /// The longest `below` path of a recipe, in bytes.
 const MAX_BELOW_BYTES: usize = 1000;
@@ -55,6 +60,7 @@ impl NameRole {
 
 /// A recipe as the user defines it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "Recorded", into = "Recorded")]
 pub struct Definition {
     /// The name in JSON and on the screen.
     pub name: String,
@@ -70,6 +76,9 @@ pub struct Definition {
     pub persistent: bool,
     /// The node below which the recipe applies; everywhere if absent.
     pub below: Option<ZnodePath>,
+    /// The number of a semaphore's leases, where its nodes stand in one queue: the first that many
+    /// hold. Without it, roles tell the leases from the waiters.
+    pub leases: Option<u32>,
 }
 
 /// The reason why a definition is invalid. Each message is a part of a sentence that says what is
@@ -106,6 +115,15 @@ pub enum BadRecipe {
     /// This kind of lock does not have such a role.
     #[error("roles: {0}")]
     WrongRole(&'static str),
+    /// The number of leases is out of bounds.
+    #[error("leases: from 1 to {MAX_LEASES} are allowed")]
+    Leases,
+    /// Only a semaphore has leases.
+    #[error("leases: only a semaphore has leases: write kind = \"semaphore\", or leave them out")]
+    LeasesOfOther,
+    /// The roles tell who has a lease, or the order does.
+    #[error("leases: with roles, the nodes with the role lease are the leases: leave one of the two out")]
+    LeasesAndRoles,
     /// A semaphore or a single node has one queue, so `{lock}` has no meaning.
     #[error("pattern: {{lock}} has no meaning in a semaphore or a single node")]
     LockName,
@@ -212,7 +230,7 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
         return Err(BadRecipe::Roles);
     }
     if !definition.lock {
-        return Ok(pattern);
+        return if definition.leases.is_some() { Err(BadRecipe::LeasesOfOther) } else { Ok(pattern) };
     }
     match (kind, pattern.numbered) {
         (LockKind::SingleNode, true) => return Err(BadRecipe::Numbered),
@@ -222,6 +240,7 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
     if pattern.names_lock() && matches!(kind, LockKind::Semaphore | LockKind::SingleNode) {
         return Err(BadRecipe::LockName);
     }
+    understand_leases(definition)?;
     let allowed = |allowed: &[NameRole]| roles.iter().all(|(_, role)| allowed.contains(role));
     match kind {
         LockKind::ReadWrite if !allowed(&[NameRole::Reader, NameRole::Writer]) => {
@@ -234,6 +253,17 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
             Err(BadRecipe::WrongRole("only read-write locks and semaphores have roles"))
         }
         _ => Ok(pattern),
+    }
+}
+
+/// Validates the number of leases.
+fn understand_leases(definition: &Definition) -> Result<(), BadRecipe> {
+    match definition.leases {
+        None => Ok(()),
+        Some(_) if definition.kind != LockKind::Semaphore => Err(BadRecipe::LeasesOfOther),
+        Some(_) if !definition.roles.is_empty() => Err(BadRecipe::LeasesAndRoles),
+        Some(leases) if !(1..=MAX_LEASES).contains(&leases) => Err(BadRecipe::Leases),
+        Some(_) => Ok(()),
     }
 }
 
