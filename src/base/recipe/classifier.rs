@@ -183,7 +183,7 @@ impl Classifier {
             return if own.definition().lock { of_own(path, own, &child) } else { None };
         }
         let child = election::read_at(path).or_else(|| names::read(name))?;
-        if child.recipe == Recipe::UnknownQueue && counts_only(parent) || election::is_registration(parent, &child) {
+        if child.recipe == Recipe::UnknownQueue && counts_only(parent) || election::is_registration(path, &child) {
             return None;
         }
         if child.sequence.is_none() {
