@@ -173,6 +173,19 @@ impl Recipe {
         }
     }
 
+    /// Returns the key of the owner's name in the JSON of a node, where the recipe writes JSON. Dots
+    /// lead into inner objects.
+    pub fn name_from(self) -> Option<&'static str> {
+        match self {
+            Self::Own(own) => own.definition().name_from.as_deref(),
+            // `topo.Lock`.
+            Self::VitessLock => Some("HostName"),
+            // `org.apache.pulsar.broker.loadbalance.LeaderBroker`; older versions wrote only the URL.
+            Self::PulsarLeader => Some("brokerId"),
+            _ => None,
+        }
+    }
+
     /// Returns whether a lease is a node of its own, beside the queue for it.
     pub fn has_lease_nodes(self) -> bool {
         self.kind() == LockKind::Semaphore && self.leases_in_queue().is_none()

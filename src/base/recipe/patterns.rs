@@ -16,6 +16,8 @@ pub struct WrittenRecipe {
     pub roles: Vec<(&'static str, NameRole)>,
     /// The number of leases of a semaphore whose nodes stand in one queue.
     pub leases: Option<u32>,
+    /// The key of the owner's name in the JSON of a node.
+    pub name_from: Option<&'static str>,
     /// Whether the nodes queue for a lock.
     pub lock: bool,
     /// Whether the recipe is one of the user's own.
@@ -93,6 +95,7 @@ pub fn written(recipe: Recipe) -> WrittenRecipe {
         kind: recipe.kind(),
         roles: roles.to_vec(),
         leases: None,
+        name_from: recipe.name_from(),
         lock: true,
         own: false,
         note: note(recipe),
@@ -107,6 +110,7 @@ fn written_own(own: super::OwnRecipe) -> WrittenRecipe {
         kind: definition.kind,
         roles: definition.roles.iter().map(|(word, role)| (&**word, *role)).collect(),
         leases: definition.leases,
+        name_from: definition.name_from.as_deref(),
         lock: definition.lock,
         own: true,
         note: None,

@@ -124,7 +124,7 @@ impl LockTable {
         });
         lock.note_client_is_back(slot);
         if let Some(contender) = lock.contender(slot) {
-            self.sessions.add(contender);
+            self.sessions.add(contender, lock.family());
         }
         self.touched.insert(id);
         self.mark_parent(path);

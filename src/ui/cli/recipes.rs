@@ -32,6 +32,7 @@ struct RecipeFacts {
     kind: LockKind,
     roles: serde_json::Map<String, serde_json::Value>,
     leases: Option<u32>,
+    name_from: Option<&'static str>,
     lock: bool,
     own: bool,
     note: Option<&'static str>,
@@ -121,9 +122,9 @@ fn why(path: &ZnodePath, place: Option<&Classification>, classifier: &Classifier
 
 impl From<WrittenRecipe> for RecipeFacts {
     fn from(recipe: WrittenRecipe) -> Self {
-        let WrittenRecipe { name, patterns, kind, roles, leases, lock, own, note } = recipe;
+        let WrittenRecipe { name, patterns, kind, roles, leases, name_from, lock, own, note } = recipe;
         let roles = roles.into_iter().map(|(word, role)| (word.to_owned(), role.id().into())).collect();
-        Self { name, patterns, kind, roles, leases, lock, own, note }
+        Self { name, patterns, kind, roles, leases, name_from, lock, own, note }
     }
 }
 
@@ -142,6 +143,9 @@ fn write_toml(out: &mut impl Write, recipe: &WrittenRecipe) -> io::Result<()> {
         }
         if let Some(leases) = recipe.leases {
             writeln!(out, "leases = {leases}")?;
+        }
+        if let Some(key) = recipe.name_from {
+            writeln!(out, "name_from = {key:?}")?;
         }
         if !recipe.lock {
             writeln!(out, "lock = false")?;

@@ -209,7 +209,7 @@ async fn a_semaphore_of_kazoo_is_followed_from_the_queue_to_the_return_of_the_le
     handed_over(Foreign::kazoo, "watch-semaphore-kazoo", vec!["/locks".to_owned()]).await;
 }
 
-/// The first `leases` of one queue hold, as in DistributedLock's semaphore for C#, which stores that
+/// The first `leases` of one queue hold, as in `DistributedLock`'s semaphore for C#, which stores that
 /// number nowhere.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_many_as_the_config_file_says_hold_in_one_queue() {

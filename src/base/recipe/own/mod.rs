@@ -29,6 +29,9 @@ const MAX_ROLE_BYTES: usize = 64;
 /// The most leases of a semaphore whose nodes stand in one queue.
 const MAX_LEASES: u32 = 10_000;
 
+/// The longest `name_from` of a recipe, in bytes.
+const MAX_KEY_BYTES: usize = 200;
+
 /// The longest `below` path of a recipe, in bytes.
 const MAX_BELOW_BYTES: usize = 1000;
 
@@ -79,6 +82,9 @@ pub struct Definition {
     /// The number of a semaphore's leases, where its nodes stand in one queue: the first that many
     /// hold. Without it, roles tell the leases from the waiters.
     pub leases: Option<u32>,
+    /// The key of the owner's name in a JSON object, which is the data of each node. Dots lead into
+    /// inner objects.
+    pub name_from: Option<String>,
 }
 
 /// The reason why a definition is invalid. Each message is a part of a sentence that says what is
@@ -124,6 +130,9 @@ pub enum BadRecipe {
     /// The roles tell who has a lease, or the order does.
     #[error("leases: with roles, the nodes with the role lease are the leases: leave one of the two out")]
     LeasesAndRoles,
+    /// The key of the owner's name is invalid, or belongs to no lock.
+    #[error("name_from: the key of a lock's owner in its JSON, of 1 to {MAX_KEY_BYTES} bytes, is allowed")]
+    NameFrom,
     /// A semaphore or a single node has one queue, so `{lock}` has no meaning.
     #[error("pattern: {{lock}} has no meaning in a semaphore or a single node")]
     LockName,
@@ -222,6 +231,10 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
     if definition.below.as_ref().is_some_and(|below| below.as_str().len() > MAX_BELOW_BYTES) {
         return Err(BadRecipe::LongPath);
     }
+    let is_key = |key: &String| definition.lock && !key.is_empty() && key.len() <= MAX_KEY_BYTES;
+    if !definition.name_from.as_ref().is_none_or(is_key) {
+        return Err(BadRecipe::NameFrom);
+    }
     let pattern = Pattern::parse(&definition.pattern)?;
     if !pattern.is_particular() && definition.below.is_none() {
         return Err(BadRecipe::AnyName);
@@ -258,13 +271,14 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
 
 /// Validates the number of leases.
 fn understand_leases(definition: &Definition) -> Result<(), BadRecipe> {
-    match definition.leases {
-        None => Ok(()),
-        Some(_) if definition.kind != LockKind::Semaphore => Err(BadRecipe::LeasesOfOther),
-        Some(_) if !definition.roles.is_empty() => Err(BadRecipe::LeasesAndRoles),
-        Some(leases) if !(1..=MAX_LEASES).contains(&leases) => Err(BadRecipe::Leases),
-        Some(_) => Ok(()),
+    let Some(leases) = definition.leases else { return Ok(()) };
+    if definition.kind != LockKind::Semaphore {
+        return Err(BadRecipe::LeasesOfOther);
     }
+    if !definition.roles.is_empty() {
+        return Err(BadRecipe::LeasesAndRoles);
+    }
+    if (1..=MAX_LEASES).contains(&leases) { Ok(()) } else { Err(BadRecipe::Leases) }
 }
 
 impl PartialEq for OwnRecipe {

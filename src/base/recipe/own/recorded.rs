@@ -30,6 +30,8 @@ enum RecordedRole {
     Waiter,
     /// The number of leases.
     Leases,
+    /// The key of the owner's name.
+    NameFrom,
 }
 
 impl From<NameRole> for RecordedRole {
@@ -45,17 +47,18 @@ impl From<NameRole> for RecordedRole {
 
 impl From<Definition> for Recorded {
     fn from(definition: Definition) -> Self {
-        let Definition { name, pattern, kind, roles, lock, persistent, below, leases } = definition;
+        let Definition { name, pattern, kind, roles, lock, persistent, below, leases, name_from } = definition;
         let roles = roles.into_iter().map(|(word, role)| (word, role.into()));
         let leases = leases.map(|leases| (leases.to_string(), RecordedRole::Leases));
-        Self { name, pattern, kind, roles: roles.chain(leases).collect(), lock, persistent, below }
+        let name_from = name_from.map(|key| (key, RecordedRole::NameFrom));
+        Self { name, pattern, kind, roles: roles.chain(leases).chain(name_from).collect(), lock, persistent, below }
     }
 }
 
 impl From<Recorded> for Definition {
     fn from(recorded: Recorded) -> Self {
         let Recorded { name, pattern, kind, roles: all, lock, persistent, below } = recorded;
-        let (mut roles, mut leases) = (Vec::new(), None);
+        let (mut roles, mut leases, mut name_from) = (Vec::new(), None, None);
         for (word, role) in all {
             match role {
                 RecordedRole::Reader => roles.push((word, NameRole::Reader)),
@@ -64,8 +67,9 @@ impl From<Recorded> for Definition {
                 RecordedRole::Waiter => roles.push((word, NameRole::Waiter)),
                 // A damaged number becomes 0, which no definition allows.
                 RecordedRole::Leases => leases = Some(word.parse().unwrap_or(0)),
+                RecordedRole::NameFrom => name_from = Some(word),
             }
         }
-        Self { name, pattern, kind, roles, lock, persistent, below, leases }
+        Self { name, pattern, kind, roles, lock, persistent, below, leases, name_from }
     }
 }

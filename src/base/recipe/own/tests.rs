@@ -15,6 +15,7 @@ fn definition(name: &str, pattern: &str, kind: LockKind) -> Definition {
         persistent: false,
         below: None,
         leases: None,
+        name_from: None,
     }
 }
 
@@ -126,6 +127,14 @@ fn an_invalid_definition_is_refused_with_a_reason() {
         (definition("own", "a-{lock}-{sequence}", Semaphore), "no meaning"),
         (leases(2, definition("own", "a-{sequence}", Exclusive)), "only a semaphore"),
         (leases(2, Definition { lock: false, ..definition("own", "a-{sequence}", Semaphore) }), "only a semaphore"),
+        (
+            Definition { name_from: Some(String::new()), ..definition("own", "a-{sequence}", Exclusive) },
+            "1 to 200 bytes",
+        ),
+        (
+            Definition { name_from: Some("a".into()), lock: false, ..definition("own", "a-{sequence}", Exclusive) },
+            "a lock's owner",
+        ),
         (leases(0, definition("own", "a-{sequence}", Semaphore)), "from 1 to 10000"),
         (leases(10_001, definition("own", "a-{sequence}", Semaphore)), "from 1 to 10000"),
         (leases(2, with_roles("{role}{sequence}", Semaphore, &[("l", NameRole::Lease)])), "leave one of the two"),
@@ -204,7 +213,8 @@ fn a_definition_without_later_facts_is_recorded_as_in_earlier_formats() {
     assert_eq!(postcard::from_bytes::<Definition>(&bytes).unwrap(), own);
     assert_eq!(postcard::to_allocvec(&own).unwrap(), bytes);
 
-    let pool = Definition { leases: Some(3), ..definition("own", "a-{sequence}", LockKind::Semaphore) };
+    let name_from = Some("spec.host".to_owned());
+    let pool = Definition { leases: Some(3), name_from, ..definition("own", "a-{sequence}", LockKind::Semaphore) };
     let recorded = postcard::to_allocvec(&pool).unwrap();
     assert_eq!(postcard::from_bytes::<OwnRecipe>(&recorded).unwrap().definition(), &pool);
     let mut damaged = recorded;

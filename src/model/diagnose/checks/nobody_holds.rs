@@ -252,6 +252,7 @@ pub(super) mod tests {
             persistent: false,
             below: None,
             leases: Some(2),
+            name_from: None,
         });
         let mut world = DiagnosisFixture::new();
         world.table = world.table.clone().with_recipes(&[own.expect("a recipe")]);

@@ -203,6 +203,7 @@ pub(super) mod tests {
             persistent: true,
             below: None,
             leases: None,
+            name_from: None,
         });
         let mut world = DiagnosisFixture::new();
         world.table = world.table.clone().with_recipes(&[own.expect("a recipe")]);

@@ -210,6 +210,7 @@ fn permits(leases: u32) -> TableFixture {
         persistent: false,
         below: None,
         leases: Some(leases),
+        name_from: None,
     });
     let mut fixture = TableFixture::new();
     fixture.table = fixture.table.clone().with_recipes(&[own.expect("a recipe")]);
