@@ -183,7 +183,7 @@ impl Classifier {
             return if own.definition().lock { of_own(path, own, &child) } else { None };
         }
         let child = election::read_at(path).or_else(|| names::read(name))?;
-        if child.recipe == Recipe::UnknownQueue && counts_only(parent) || election::is_registration(parent, &child) {
+        if child.recipe == Recipe::UnknownQueue && counts_only(parent) || election::is_registration(path, &child) {
             return None;
         }
         if child.sequence.is_none() {
@@ -260,7 +260,7 @@ fn single_node(path: &ZnodePath, by_name: Option<Recipe>) -> Classification {
 fn of_own(path: &ZnodePath, own: OwnRecipe, child: &ChildName<'_>) -> Option<Classification> {
     let role = match own.definition().kind {
         LockKind::SingleNode => return Some(single_node(path, Some(child.recipe))),
-        LockKind::Semaphore if own.is_waiter(path.name()) => Role::Queue,
+        LockKind::Semaphore if own.definition().leases.is_some() || own.is_waiter(path.name()) => Role::Queue,
         LockKind::Semaphore => Role::Lease,
         LockKind::Exclusive | LockKind::ReadWrite | LockKind::Election => return in_queue(path, child),
     };

@@ -46,10 +46,17 @@ fn aiozk(head: &str) -> Option<ChildName<'_>> {
 /// of nodes, one parent for each process.
 const ACCUMULO_SERVICES: [&str; 6] = ["managers", "masters", "gc", "monitor", "coordinators", "master"];
 
-/// Returns whether a node with Accumulo's name only registers a server: a tablet server has a parent
-/// of its own, where nobody ever waits.
-pub(super) fn is_registration(parent: &str, child: &ChildName<'_>) -> bool {
-    child.recipe == Recipe::AccumuloLock && !is_accumulo_service(parent)
+/// Returns whether a node only registers a server, so that nobody waits for it:
+///
+/// - Accumulo's tablet servers have a parent each, with the names of its locks.
+/// - `member_S` is the default of `Group` in Twitter's commons, by which server sets (Finagle, Aurora)
+///   announce themselves. Marathon elects its leader by such a group, which [`read_at`] knows.
+pub(super) fn is_registration(path: &ZnodePath, child: &ChildName<'_>) -> bool {
+    match child.recipe {
+        Recipe::AccumuloLock => path.parent_str().is_none_or(|parent| !is_accumulo_service(parent)),
+        Recipe::UnknownQueue => Sequence::split(path.name()).is_some_and(|(head, _)| head == "member_"),
+        _ => false,
+    }
 }
 
 fn is_accumulo_service(parent: &str) -> bool {

@@ -164,6 +164,33 @@ impl Recipe {
         self.traits().kind
     }
 
+    /// Returns the number of leases of a semaphore whose nodes stand in one queue: the first that
+    /// many hold.
+    pub fn leases_in_queue(self) -> Option<u32> {
+        match self {
+            Self::Own(own) => own.definition().leases,
+            _ => None,
+        }
+    }
+
+    /// Returns the key of the owner's name in the JSON of a node, where the recipe writes JSON. Dots
+    /// lead into inner objects.
+    pub fn name_from(self) -> Option<&'static str> {
+        match self {
+            Self::Own(own) => own.definition().name_from.as_deref(),
+            // `topo.Lock`.
+            Self::VitessLock => Some("HostName"),
+            // `org.apache.pulsar.broker.loadbalance.LeaderBroker`; older versions wrote only the URL.
+            Self::PulsarLeader => Some("brokerId"),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a lease is a node of its own, beside the queue for it.
+    pub fn has_lease_nodes(self) -> bool {
+        self.kind() == LockKind::Semaphore && self.leases_in_queue().is_none()
+    }
+
     /// Returns whether the recipe is an election: its holder leads for long, and others stand by.
     pub fn is_election(self) -> bool {
         let is_single = matches!(

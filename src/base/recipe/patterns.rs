@@ -14,6 +14,10 @@ pub struct WrittenRecipe {
     pub kind: LockKind,
     /// The words that `{role}` matches, with their roles.
     pub roles: Vec<(&'static str, NameRole)>,
+    /// The number of leases of a semaphore whose nodes stand in one queue.
+    pub leases: Option<u32>,
+    /// The key of the owner's name in the JSON of a node.
+    pub name_from: Option<&'static str>,
     /// Whether the nodes queue for a lock.
     pub lock: bool,
     /// Whether the recipe is one of the user's own.
@@ -90,6 +94,8 @@ pub fn written(recipe: Recipe) -> WrittenRecipe {
         patterns: patterns.to_vec(),
         kind: recipe.kind(),
         roles: roles.to_vec(),
+        leases: None,
+        name_from: recipe.name_from(),
         lock: true,
         own: false,
         note: note(recipe),
@@ -103,6 +109,8 @@ fn written_own(own: super::OwnRecipe) -> WrittenRecipe {
         patterns: vec![&definition.pattern],
         kind: definition.kind,
         roles: definition.roles.iter().map(|(word, role)| (&**word, *role)).collect(),
+        leases: definition.leases,
+        name_from: definition.name_from.as_deref(),
         lock: definition.lock,
         own: true,
         note: None,

@@ -134,7 +134,10 @@ impl<'a> TableAt<'a> {
             return Some(HeldBy::Own);
         }
         let turn = contender.acquired_at().unwrap_or(contender.contends_since(self.table().clock_ahead_ms()));
-        let Some(session) = contender.session().filter(|_| !lock.is_assumed()) else { return Some(HeldBy::Order) };
+        // Where the program grants fewer leases than the config file says, this one waits: for any change
+        // of the parent, which no list of watches shows.
+        let is_known = !lock.is_assumed() && lock.recipe().leases_in_queue().is_none();
+        let Some(session) = contender.session().filter(|_| is_known) else { return Some(HeldBy::Order) };
         let listed = self.view().watches_as_of(session).is_some_and(|listed| listed > turn.plus(JUST_MADE));
         // One list that shows a watch on another node leaves open whether it waits.
         let mut here = self.view().watched_below(&lock.queue_path());

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::{Follower, NodeRead, WatchStyle};
 use crate::queue::Change;
-use lockscope_base::recipe::{Classification, Classifier, LockKind, Recipe, Role};
+use lockscope_base::recipe::{Classification, Classifier, Recipe, Role};
 use lockscope_base::znode::{ZnodePath, Zxid};
 
 impl Follower {
@@ -58,7 +58,7 @@ impl Follower {
     /// Handles a created contender. Its name tells its place in the queue, except in a semaphore.
     pub(super) fn contender_created(&mut self, path: &ZnodePath, place: &Classification) {
         self.note_lease(path, place);
-        if place.recipe.kind() == LockKind::Semaphore {
+        if place.recipe.has_lease_nodes() {
             self.urgent = true;
         } else if self.watching == WatchStyle::Recursive {
             self.created.insert(path);

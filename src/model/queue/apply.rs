@@ -187,7 +187,7 @@ impl LockTable {
                 let lacks_data = contender.data_length > 0 && contender.data.bytes().is_empty();
                 if node.stat.mzxid > contender.mzxid() || lacks_data {
                     contender.take_data(node);
-                    self.sessions.changed(contender);
+                    self.sessions.changed(contender, place.recipe);
                     self.touched.insert(id);
                 }
                 self.mark_parent(path);

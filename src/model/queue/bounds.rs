@@ -178,7 +178,7 @@ impl LockTable {
     fn undisturbed(&self, lock: &LockQueue, times: &TransactionTimes) -> Undisturbed {
         match lock.kind() {
             LockKind::SingleNode => Undisturbed { holders: None, queue: None },
-            LockKind::Semaphore => Undisturbed {
+            LockKind::Semaphore if lock.family().has_lease_nodes() => Undisturbed {
                 holders: self.undisturbed_since(&lock.lease_parent(), times),
                 queue: self.undisturbed_since(&lock.queue_path(), times),
             },
@@ -219,7 +219,7 @@ impl LockQueue {
     }
 
     fn prove_holds(&mut self, undisturbed: Undisturbed) {
-        let kind = self.kind();
+        let (kind, has_lease_nodes) = (self.kind(), self.family().has_lease_nodes());
         let head = self.semaphore_head().map(|head| (head.session(), head.czxid));
         // The lease behind the one that this iteration looks at.
         let mut behind = self.order.get(self.holding()).filter(|_| self.is_pending());
@@ -231,7 +231,7 @@ impl LockQueue {
             let since = match kind {
                 // The node of a lock whose data is a time is older than the lock.
                 LockKind::SingleNode => Some(holder.created_at).filter(|_| holder.locked_until().is_none()),
-                LockKind::Semaphore => {
+                LockKind::Semaphore if has_lease_nodes => {
                     // The owner's last node in the queue is gone, unless the owner heads the queue
                     // right now.
                     let is_heads =

@@ -18,7 +18,10 @@ impl LockQueue {
         let len = self.order().len();
         match self.kind() {
             _ if len == 0 || self.head_wait().is_some() => 0,
-            LockKind::Semaphore => self.leases() - usize::from(self.is_pending()),
+            LockKind::Semaphore => match self.leases_in_queue() {
+                Some(leases) => len.min(leases),
+                None => self.leases() - usize::from(self.is_pending()),
+            },
             LockKind::ReadWrite => match self.leading_readers() {
                 0 => 1 + self.readers_under_own_write(),
                 readers => readers,
@@ -242,7 +245,10 @@ impl LockQueue {
         let leases = 0..self.holding().min(most);
         let awaited = match self.kind() {
             LockKind::Semaphore if position < self.leases() => leases,
-            LockKind::Semaphore if position == self.leases() && !self.is_pending() => {
+            LockKind::Semaphore if self.leases_in_queue() == Some(position) => leases,
+            LockKind::Semaphore
+                if position == self.leases() && !self.is_pending() && self.recipe().has_lease_nodes() =>
+            {
                 let full = self.maximum().is_some_and(|maximum| self.holding() >= maximum as usize);
                 if full { leases } else { 0..0 }
             }

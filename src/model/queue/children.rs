@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::child_index::{ChildIndex, ChildPlace};
 use super::{LockId, LockQueue};
-use lockscope_base::recipe::LockKind;
 
 /// Maximum number of a lock's contenders that are searched for a name one by one. Most locks have
 /// few, and doing without an index saves memory.
@@ -85,7 +84,7 @@ impl Children {
 /// Returns whether a lock's contenders are looked up in the lock itself. All of them stand below
 /// one parent then.
 pub(super) fn is_searched(lock: &LockQueue) -> bool {
-    lock.family().kind() != LockKind::Semaphore && lock.contenders.len() <= MAX_SEARCHED
+    !lock.family().has_lease_nodes() && lock.contenders.len() <= MAX_SEARCHED
 }
 
 fn of_lock(id: LockId, locks: &Locks) -> impl Iterator<Item = (&Arc<str>, ChildPlace)> {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Contender;
 use crate::text::human::duration;
 use crate::text::{Charset, Keep, fit, session, width};
+use lockscope_base::recipe::Recipe;
 use lockscope_base::trace_context::TraceContext;
 use lockscope_base::znode::{SessionId, Timestamp, escaped};
 
@@ -67,6 +68,18 @@ impl ClientIdentity {
         let is_marker = MARKERS.iter().any(|marker| name.eq_ignore_ascii_case(marker));
         let is_word = name.contains(char::is_alphabetic) && !is_id && !is_value && !is_marker;
         (is_word || is_address && !is_id).then_some(name)
+    }
+
+    /// Returns the name in the data of a recipe's node: at the recipe's key, if the data is JSON that
+    /// has it, or else the data itself.
+    pub fn name_by(recipe: Recipe, data: &[u8]) -> Option<String> {
+        let at_key = |key: &str| {
+            // Data that was cut is no JSON any more.
+            let all: serde_json::Value = serde_json::from_slice(TraceContext::left_out(data)).ok()?;
+            let name = key.split('.').try_fold(&all, |inside, key| inside.get(key))?.as_str()?;
+            Self::name_in(name.as_bytes()).map(str::to_owned)
+        };
+        recipe.name_from().and_then(at_key).or_else(|| Self::name_in(data).map(str::to_owned))
     }
 
     /// Returns the identity as far as the contender's node reveals it.

@@ -26,7 +26,7 @@ impl LockQueue {
     ///
     /// The client is recognized by its name, unless other sessions in this lock use the same name.
     fn is_back(&self, expired: &SessionExpired, came: &Contender) -> bool {
-        let name_of = |contender: &Contender| ClientIdentity::name_in(contender.data.bytes()).map(str::to_owned);
+        let name_of = |contender: &Contender| ClientIdentity::name_by(self.recipe(), contender.data.bytes());
         let Some(name) = expired.client.name_of_one_client() else { return false };
         let bears_it = |contender: &Contender| name_of(contender).as_deref() == Some(name);
         let is_other = |other: &Contender| other.session() != came.session();

@@ -183,13 +183,18 @@ impl LockQueue {
         self.len() - self.holding()
     }
 
-    /// Returns a semaphore's maximum number of leases, where the recipe stores it.
+    /// Returns a semaphore's maximum number of leases, where the recipe tells or stores it.
     pub fn maximum(&self) -> Option<u32> {
-        self.rare.as_ref()?.maximum
+        self.family.leases_in_queue().or_else(|| self.rare.as_ref()?.maximum)
+    }
+
+    /// Returns how many contenders hold at most, where the first of a semaphore's queue do.
+    pub(super) fn leases_in_queue(&self) -> Option<usize> {
+        Some(self.family.leases_in_queue()? as usize)
     }
 
     pub(super) fn set_maximum(&mut self, maximum: Option<u32>) {
-        if maximum != self.maximum() {
+        if self.family.leases_in_queue().is_none() && maximum != self.maximum() {
             self.rare_mut().maximum = maximum;
         }
     }
@@ -268,7 +273,7 @@ impl LockQueue {
     pub fn parents(&self) -> Vec<ZnodePath> {
         match self.kind() {
             LockKind::SingleNode => Vec::new(),
-            LockKind::Semaphore => vec![self.queue_path(), self.lease_parent()],
+            LockKind::Semaphore if self.family.has_lease_nodes() => vec![self.queue_path(), self.lease_parent()],
             _ => vec![self.path.clone()],
         }
     }

@@ -52,7 +52,7 @@ impl LockTable {
     /// if the lock has other contenders or had some before.
     pub(super) fn name_apart_if_first_or_last(&mut self, id: LockId) {
         // The client of a semaphore may be hidden when it arrives.
-        if self.lock(id).is_some_and(|lock| lock.len() <= 1 || lock.kind() == LockKind::Semaphore) {
+        if self.lock(id).is_some_and(|lock| lock.len() <= 1 || lock.family().has_lease_nodes()) {
             self.name_apart(id);
         }
     }

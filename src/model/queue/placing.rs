@@ -100,7 +100,7 @@ impl LockTable {
     pub(super) fn place_contender(&mut self, path: &ZnodePath, id: LockId, contender: Contender) -> usize {
         let (name, sequence) = (Arc::clone(&contender.node), contender.sequence);
         let lock = self.locks.get_mut(&id).expect("the lock was just found or created");
-        self.sessions.add(&contender);
+        self.sessions.add(&contender, lock.family());
         let slot = counting(&mut self.contenders, lock, |lock| lock.insert(contender));
         lock.note_client_is_back(slot);
         self.touched.insert(id);

@@ -16,7 +16,9 @@ impl LockTable {
         }
         let queue = self.samples.get(&lock.queue_path())?.counts();
         match lock.kind() {
-            LockKind::Semaphore => Some(queue.plus(self.samples.get(&lock.lease_parent())?.counts())),
+            LockKind::Semaphore if lock.family().has_lease_nodes() => {
+                Some(queue.plus(self.samples.get(&lock.lease_parent())?.counts()))
+            }
             _ => Some(queue),
         }
     }

@@ -6,7 +6,7 @@ use super::handover::{Gone, Handover, InOrder, Input, NodeGone, Output, Stood};
 use super::hold::Hold;
 use super::lock_name::{LockKey, key_of};
 use super::{ConnectionState, Contender, Happening, LockEvent, LockId, LockQueue, LockTable};
-use lockscope_base::recipe::{Classification, LockKind, Recipe, Role};
+use lockscope_base::recipe::{Classification, Recipe, Role};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
 /// The most unread nodes of a queue that are compared with its head; with more, the head is not
@@ -60,7 +60,7 @@ impl LockQueue {
 
     /// Handles a change of the order, after which the head of the queue may be pending.
     pub(super) fn order_changed(&mut self) {
-        if self.family().kind() != LockKind::Semaphore || self.hidden().is_some() {
+        if !self.family().has_lease_nodes() || self.hidden().is_some() {
             return;
         }
         let at = |position: Option<usize>| {
@@ -164,7 +164,7 @@ impl LockTable {
 
     /// Handles the deletion of a node that was never read. It may belong to a semaphore.
     pub(super) fn unread_node_gone(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
-        let of_semaphore = |place: &Classification| place.recipe.kind() == LockKind::Semaphore;
+        let of_semaphore = |place: &Classification| place.recipe.has_lease_nodes();
         let Some(place) = self.classifier.classify(path).filter(of_semaphore) else { return };
         let input = match place.role {
             Role::Lease => Input::LeaseGone { node: path.name() },
@@ -198,7 +198,7 @@ impl LockTable {
         let (live, reporting) = (self.is_in_step(), self.is_reporting());
         let lists = !matches!(self.connection, ConnectionState::Connected { recursive: true, .. });
         let Some(lock) = self.locks.get_mut(&id) else { return };
-        if lock.kind() == LockKind::Semaphore {
+        if lock.family().has_lease_nodes() {
             let node = NodeGone { gone: Box::new(gone), slot, stood, live, reporting, lists };
             let outputs = lock.hand_over(Input::NodeGone(node));
             self.report(id, outputs, now, out);

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ClientIdentity, Contender};
 use crate::server_view::{Connection, Listing, MemberView, ServerView};
+use lockscope_base::recipe::Recipe;
 use lockscope_base::znode::{SessionId, Timestamp};
 
 /// Maximum number of sessions in memory that have no contender. They had one, or were seen to wait
@@ -71,10 +72,10 @@ pub(super) struct Sessions {
 
 impl Sessions {
     /// Updates the client's name from a contender's data.
-    fn named(&mut self, contender: &Contender) -> Option<&mut KnownSession> {
+    fn named(&mut self, contender: &Contender, recipe: Recipe) -> Option<&mut KnownSession> {
         let known = self.known.entry(contender.session()?).or_default();
-        if let Some(name) = ClientIdentity::name_in(contender.data.bytes())
-            && known.name.as_deref() != Some(name)
+        if let Some(name) = ClientIdentity::name_by(recipe, contender.data.bytes())
+            && known.name.as_deref() != Some(&*name)
         {
             known.name = Some(name.into());
         }
@@ -82,8 +83,8 @@ impl Sessions {
     }
 
     /// Adds a contender.
-    pub fn add(&mut self, contender: &Contender) {
-        let Some(known) = self.named(contender) else { return };
+    pub fn add(&mut self, contender: &Contender, recipe: Recipe) {
+        let Some(known) = self.named(contender, recipe) else { return };
         known.contenders += 1;
         if let Some(number) = known.departed.take() {
             self.departed.remove(&number);
@@ -91,8 +92,8 @@ impl Sessions {
     }
 
     /// Updates the session after a contender's data changed.
-    pub fn changed(&mut self, contender: &Contender) {
-        self.named(contender);
+    pub fn changed(&mut self, contender: &Contender, recipe: Recipe) {
+        self.named(contender, recipe);
     }
 
     /// Removes a contender.

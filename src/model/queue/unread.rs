@@ -12,7 +12,7 @@ use super::contender::Queued;
 use super::hold::Hold;
 use super::lock_name::key_of;
 use super::{Contender, Happening, LockId, LockQueue, LockTable};
-use lockscope_base::recipe::{Classification, LockKind, Role};
+use lockscope_base::recipe::{Classification, Role};
 use lockscope_base::znode::{Node, NodeData, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 impl Contender {
@@ -41,7 +41,7 @@ impl LockTable {
         if place.role == Role::Lease || self.node(path).is_some() {
             return;
         }
-        if place.recipe.kind() == LockKind::Semaphore {
+        if place.recipe.has_lease_nodes() {
             self.unread_in_semaphores.insert(path.clone());
             return;
         }
@@ -73,7 +73,7 @@ impl LockTable {
         let children: Vec<ZnodePath> = children.take_while(|path| path.is_within(parent)).cloned().collect();
         for path in children {
             let Some(place) = self.classifier.classify(&path) else { continue };
-            if place.recipe.kind() == LockKind::Semaphore || place.needs_ephemeral() {
+            if place.recipe.has_lease_nodes() || place.needs_ephemeral() {
                 continue;
             }
             self.unread_in_semaphores.remove(&path);
@@ -124,7 +124,7 @@ impl LockTable {
         });
         lock.note_client_is_back(slot);
         if let Some(contender) = lock.contender(slot) {
-            self.sessions.add(contender);
+            self.sessions.add(contender, lock.family());
         }
         self.touched.insert(id);
         self.mark_parent(path);

@@ -31,6 +31,8 @@ struct RecipeFacts {
     patterns: Vec<&'static str>,
     kind: LockKind,
     roles: serde_json::Map<String, serde_json::Value>,
+    leases: Option<u32>,
+    name_from: Option<&'static str>,
     lock: bool,
     own: bool,
     note: Option<&'static str>,
@@ -120,9 +122,9 @@ fn why(path: &ZnodePath, place: Option<&Classification>, classifier: &Classifier
 
 impl From<WrittenRecipe> for RecipeFacts {
     fn from(recipe: WrittenRecipe) -> Self {
-        let WrittenRecipe { name, patterns, kind, roles, lock, own, note } = recipe;
+        let WrittenRecipe { name, patterns, kind, roles, leases, name_from, lock, own, note } = recipe;
         let roles = roles.into_iter().map(|(word, role)| (word.to_owned(), role.id().into())).collect();
-        Self { name, patterns, kind, roles, lock, own, note }
+        Self { name, patterns, kind, roles, leases, name_from, lock, own, note }
     }
 }
 
@@ -138,6 +140,12 @@ fn write_toml(out: &mut impl Write, recipe: &WrittenRecipe) -> io::Result<()> {
             let roles: Vec<String> =
                 recipe.roles.iter().map(|(word, role)| format!("{word:?} = {:?}", role.id())).collect();
             writeln!(out, "roles = {{ {} }}", roles.join(", "))?;
+        }
+        if let Some(leases) = recipe.leases {
+            writeln!(out, "leases = {leases}")?;
+        }
+        if let Some(key) = recipe.name_from {
+            writeln!(out, "name_from = {key:?}")?;
         }
         if !recipe.lock {
             writeln!(out, "lock = false")?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::DateTime;
-use serde_json::Value;
+use serde_json::{Value, json};
 use zookeeper_client::{Client, CreateMode};
 
 use super::program::{Running, lockscope, run};
@@ -207,4 +207,50 @@ async fn a_semaphore_of_curator_is_followed_from_the_queue_to_the_return_of_the_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_semaphore_of_kazoo_is_followed_from_the_queue_to_the_return_of_the_lease() {
     handed_over(Foreign::kazoo, "watch-semaphore-kazoo", vec!["/locks".to_owned()]).await;
+}
+
+/// The first `leases` of one queue hold, as in `DistributedLock`'s semaphore for C#, which stores that
+/// number nowhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_many_as_the_config_file_says_hold_in_one_queue() {
+    let at = zk::own_root("permits").await;
+    let client = zk::connect(&at).await;
+    zk::make(&client, ["/pool".to_owned()]).await;
+    let wishes = ["ACQUIRED", "ACQUIRED", "", ""].map(|data| ("/pool/semaphore-".to_owned(), data.into()));
+    let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    let names: Vec<&str> = nodes.iter().map(|node| &node["/pool/".len()..]).collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.toml");
+    let written = |rest: &str| {
+        let recipe = "[[recipe]]\nname = \"permits\"\npattern = \"semaphore-{sequence}\"\nkind = \"semaphore\"";
+        std::fs::write(&config, format!("{recipe}\n{rest}\n")).expect("a config file");
+        config.to_string_lossy().into_owned()
+    };
+    let snapshot = async |config: &str| {
+        let common = ["snapshot", "--connect", &at, "--format", "json", "--config", config];
+        run(lockscope(&common)).await.json()["locks"][0].clone()
+    };
+    let facts = |lock: &Value| -> Vec<Value> {
+        let contenders = lock["contenders"].as_array().expect("a list");
+        contenders.iter().map(|one| json!([one["state"], one["by"], one["waits_for"]])).collect()
+    };
+    let lock = snapshot(&written("leases = 2")).await;
+    assert_eq!((&lock["recipe"], &lock["kind"]), (&json!("permits"), &json!("semaphore")), "{lock}");
+    let expected = [
+        json!(["holds", "order", []]),
+        json!(["holds", "order", []]),
+        json!(["waits", null, [names[0], names[1]]]),
+        json!(["waits", null, [names[2]]]),
+    ];
+    assert_eq!(facts(&lock), expected, "{lock}");
+    zk::delete_all(&client, [nodes[0].clone()]).await;
+    let lock = snapshot(&written("leases = 2")).await;
+    let states: Vec<Value> = facts(&lock).iter().map(|one| one[0].clone()).collect();
+    assert_eq!(states, ["holds", "holds", "waits"], "{lock}");
+
+    // Without the number, nobody is known to wait.
+    std::fs::write(&config, "").expect("a config file");
+    let lock = snapshot(&config.to_string_lossy()).await;
+    let states: Vec<Value> = facts(&lock).iter().map(|one| one[0].clone()).collect();
+    assert_eq!((&lock["assumed"], states), (&json!(true), vec!["holds".into(), "unknown".into(), "unknown".into()]));
 }

@@ -1,6 +1,7 @@
 //! The user's own recipes: the names of an application's lock nodes and their meaning.
 
 mod pattern;
+mod recorded;
 #[cfg(test)]
 mod tests;
 
@@ -8,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 pub use pattern::BadPattern;
 use pattern::{Matched, Pattern};
+use recorded::Recorded;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -23,6 +25,12 @@ const MAX_NAME: usize = 16;
 /// The most roles of a recipe, and the longest word for one, in bytes.
 const MAX_ROLES: usize = 16;
 const MAX_ROLE_BYTES: usize = 64;
+
+/// The most leases of a semaphore whose nodes stand in one queue.
+const MAX_LEASES: u32 = 10_000;
+
+/// The longest `name_from` of a recipe, in bytes.
+const MAX_KEY_BYTES: usize = 200;
 
 /// The longest `below` path of a recipe, in bytes.
 const MAX_BELOW_BYTES: usize = 1000;
@@ -55,6 +63,7 @@ impl NameRole {
 
 /// A recipe as the user defines it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "Recorded", into = "Recorded")]
 pub struct Definition {
     /// The name in JSON and on the screen.
     pub name: String,
@@ -70,6 +79,12 @@ pub struct Definition {
     pub persistent: bool,
     /// The node below which the recipe applies; everywhere if absent.
     pub below: Option<ZnodePath>,
+    /// The number of a semaphore's leases, where its nodes stand in one queue: the first that many
+    /// hold. Without it, roles tell the leases from the waiters.
+    pub leases: Option<u32>,
+    /// The key of the owner's name in a JSON object, which is the data of each node. Dots lead into
+    /// inner objects.
+    pub name_from: Option<String>,
 }
 
 /// The reason why a definition is invalid. Each message is a part of a sentence that says what is
@@ -106,6 +121,18 @@ pub enum BadRecipe {
     /// This kind of lock does not have such a role.
     #[error("roles: {0}")]
     WrongRole(&'static str),
+    /// The number of leases is out of bounds.
+    #[error("leases: from 1 to {MAX_LEASES} are allowed")]
+    Leases,
+    /// Only a semaphore has leases.
+    #[error("leases: only a semaphore has leases: write kind = \"semaphore\", or leave them out")]
+    LeasesOfOther,
+    /// The roles tell who has a lease, or the order does.
+    #[error("leases: with roles, the nodes with the role lease are the leases: leave one of the two out")]
+    LeasesAndRoles,
+    /// The key of the owner's name is invalid, or belongs to no lock.
+    #[error("name_from: the key of a lock's owner in its JSON, of 1 to {MAX_KEY_BYTES} bytes, is allowed")]
+    NameFrom,
     /// A semaphore or a single node has one queue, so `{lock}` has no meaning.
     #[error("pattern: {{lock}} has no meaning in a semaphore or a single node")]
     LockName,
@@ -204,6 +231,10 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
     if definition.below.as_ref().is_some_and(|below| below.as_str().len() > MAX_BELOW_BYTES) {
         return Err(BadRecipe::LongPath);
     }
+    let is_key = |key: &String| definition.lock && !key.is_empty() && key.len() <= MAX_KEY_BYTES;
+    if !definition.name_from.as_ref().is_none_or(is_key) {
+        return Err(BadRecipe::NameFrom);
+    }
     let pattern = Pattern::parse(&definition.pattern)?;
     if !pattern.is_particular() && definition.below.is_none() {
         return Err(BadRecipe::AnyName);
@@ -212,7 +243,7 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
         return Err(BadRecipe::Roles);
     }
     if !definition.lock {
-        return Ok(pattern);
+        return if definition.leases.is_some() { Err(BadRecipe::LeasesOfOther) } else { Ok(pattern) };
     }
     match (kind, pattern.numbered) {
         (LockKind::SingleNode, true) => return Err(BadRecipe::Numbered),
@@ -222,6 +253,7 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
     if pattern.names_lock() && matches!(kind, LockKind::Semaphore | LockKind::SingleNode) {
         return Err(BadRecipe::LockName);
     }
+    understand_leases(definition)?;
     let allowed = |allowed: &[NameRole]| roles.iter().all(|(_, role)| allowed.contains(role));
     match kind {
         LockKind::ReadWrite if !allowed(&[NameRole::Reader, NameRole::Writer]) => {
@@ -235,6 +267,18 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
         }
         _ => Ok(pattern),
     }
+}
+
+/// Validates the number of leases.
+fn understand_leases(definition: &Definition) -> Result<(), BadRecipe> {
+    let Some(leases) = definition.leases else { return Ok(()) };
+    if definition.kind != LockKind::Semaphore {
+        return Err(BadRecipe::LeasesOfOther);
+    }
+    if !definition.roles.is_empty() {
+        return Err(BadRecipe::LeasesAndRoles);
+    }
+    if (1..=MAX_LEASES).contains(&leases) { Ok(()) } else { Err(BadRecipe::Leases) }
 }
 
 impl PartialEq for OwnRecipe {

@@ -14,6 +14,8 @@ fn definition(name: &str, pattern: &str, kind: LockKind) -> Definition {
         lock: true,
         persistent: false,
         below: None,
+        leases: None,
+        name_from: None,
     }
 }
 
@@ -104,6 +106,7 @@ fn an_invalid_pattern_is_refused_with_a_reason() {
 #[test]
 fn an_invalid_definition_is_refused_with_a_reason() {
     use LockKind::{Election, Exclusive, ReadWrite, Semaphore, SingleNode};
+    let leases = |leases, definition| Definition { leases: Some(leases), ..definition };
     let with_roles = |pattern: &str, kind, all: &[(&str, NameRole)]| Definition {
         roles: roles(all),
         ..definition("own", pattern, kind)
@@ -122,6 +125,19 @@ fn an_invalid_definition_is_refused_with_a_reason() {
         (with_roles("{role}{sequence}", Semaphore, &[("r", NameRole::Reader)]), "lease and waiter"),
         (with_roles("{role}{sequence}", Exclusive, &[("r", NameRole::Writer)]), "only read-write locks"),
         (definition("own", "a-{lock}-{sequence}", Semaphore), "no meaning"),
+        (leases(2, definition("own", "a-{sequence}", Exclusive)), "only a semaphore"),
+        (leases(2, Definition { lock: false, ..definition("own", "a-{sequence}", Semaphore) }), "only a semaphore"),
+        (
+            Definition { name_from: Some(String::new()), ..definition("own", "a-{sequence}", Exclusive) },
+            "1 to 200 bytes",
+        ),
+        (
+            Definition { name_from: Some("a".into()), lock: false, ..definition("own", "a-{sequence}", Exclusive) },
+            "a lock's owner",
+        ),
+        (leases(0, definition("own", "a-{sequence}", Semaphore)), "from 1 to 10000"),
+        (leases(10_001, definition("own", "a-{sequence}", Semaphore)), "from 1 to 10000"),
+        (leases(2, with_roles("{role}{sequence}", Semaphore, &[("l", NameRole::Lease)])), "leave one of the two"),
         (with_roles("{role}{sequence}", ReadWrite, &[("r", NameRole::Reader); 17]), "up to 16"),
         (with_roles("{role}{sequence}", ReadWrite, &[(&"r".repeat(65), NameRole::Reader)]), "up to 64 bytes"),
         (
@@ -162,9 +178,9 @@ fn an_own_recipe_takes_precedence_below_its_node_only() {
 
 #[test]
 fn members_of_a_group_are_no_contenders() {
-    let members = Definition { lock: false, ..definition("members", "member_{sequence}", LockKind::Exclusive) };
-    assert_eq!(classified(&[members], "/group/member_0000000001"), None);
-    assert!(classified(&[], "/group/member_0000000001").is_some());
+    let members = Definition { lock: false, ..definition("peers", "peer_{sequence}", LockKind::Exclusive) };
+    assert_eq!(classified(&[members], "/group/peer_0000000001"), None);
+    assert!(classified(&[], "/group/peer_0000000001").is_some());
 }
 
 #[test]
@@ -178,6 +194,33 @@ fn own_semaphores_and_single_nodes_are_classified() {
     assert_eq!(role("wait-0000000002").lock, path("/pool"));
     let single = classified(&[definition("owner", "OWNER", LockKind::SingleNode)], "/job/OWNER").unwrap();
     assert_eq!((single.recipe.id(), single.role, single.lock), ("owner", Role::SingleNode, path("/job/OWNER")));
+}
+
+#[test]
+fn a_semaphore_with_a_number_of_leases_has_one_queue() {
+    let pool = Definition { leases: Some(2), ..definition("permits", "permit-{sequence}", LockKind::Semaphore) };
+    let place = classified(&[pool], "/pool/permit-0000000003").unwrap();
+    assert_eq!((place.role, place.mode, place.lock), (Role::Queue, RequestMode::Lease, path("/pool")));
+    assert_eq!((place.recipe.leases_in_queue(), place.recipe.has_lease_nodes()), (Some(2), false));
+}
+
+#[test]
+fn a_definition_without_later_facts_is_recorded_as_in_earlier_formats() {
+    let roles = vec![("l".to_owned(), NameRole::Lease), ("w".to_owned(), NameRole::Waiter)];
+    let earlier = ("own", "{role}{sequence}", LockKind::Semaphore, &roles, true, false, None::<ZnodePath>);
+    let bytes = postcard::to_allocvec(&earlier).unwrap();
+    let own = Definition { roles: roles.clone(), ..definition("own", "{role}{sequence}", LockKind::Semaphore) };
+    assert_eq!(postcard::from_bytes::<Definition>(&bytes).unwrap(), own);
+    assert_eq!(postcard::to_allocvec(&own).unwrap(), bytes);
+
+    let name_from = Some("spec.host".to_owned());
+    let pool = Definition { leases: Some(3), name_from, ..definition("own", "a-{sequence}", LockKind::Semaphore) };
+    let recorded = postcard::to_allocvec(&pool).unwrap();
+    assert_eq!(postcard::from_bytes::<OwnRecipe>(&recorded).unwrap().definition(), &pool);
+    let mut damaged = recorded;
+    let at = damaged.iter().position(|byte| *byte == b'3').unwrap();
+    damaged[at] = b'?';
+    assert!(postcard::from_bytes::<OwnRecipe>(&damaged).is_err());
 }
 
 #[test]

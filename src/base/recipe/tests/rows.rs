@@ -89,7 +89,6 @@ const ROWS: &[Row] = &[
     (("/c1/CONTROLLER/LEADER", &[]), (HelixController, OneNode, Exclusive, Single), "/c1/CONTROLLER/LEADER", None, (None, None)),
     (("/app/shedlock/nightly", &[]), (TimedLock, OneNode, Exclusive, Single), "/app/shedlock/nightly", None, (None, None)),
     (("/marathon/leader/member_0000000009", &[]), (MarathonElection, Election, Exclusive, Queue), "/marathon/leader", Some(9), (None, None)),
-    (("/service/web/member_0000000009", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/service/web", Some(9), (None, None)),
     (("/mesos/json.info_0000000001", &[]), (MesosElection, Election, Exclusive, Queue), "/mesos", Some(1), (None, None)),
     (("/mesos/info_0000000001", &[]), (MesosElection, Election, Exclusive, Queue), "/mesos", Some(1), (None, None)),
     (("/_zklocking/job/ex0000000001", &[]), (ZkRubyLock, ReadWrite, Write, Queue), "/_zklocking/job", Some(1), (None, None)),
@@ -120,6 +119,11 @@ const ROWS: &[Row] = &[
     (("/l/read-0000000001", &[]), (TextbookShared, ReadWrite, Read, Queue), "/l", Some(1), (None, None)),
     (("/l/write-0000000002", &[]), (TextbookShared, ReadWrite, Write, Queue), "/l", Some(2), (None, None)),
     (("/l/{U}-write-0000000002", &[]), (TextbookShared, ReadWrite, Write, Queue), "/l", Some(2), (None, Some(U))),
+    // A semaphore whose number of leases is stored nowhere: DistributedLock's for C#, and zk-ruby's.
+    (("/pool/semaphore-0000000001", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/pool", Some(1), (None, None)),
+    (("/_zksemaphore/pool/sem0000000001", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/_zksemaphore/pool", Some(1), (None, None)),
+    // The lock of zookeeper-async: the first holds, but which node another one watches is not certain.
+    (("/l/{U}_0000000001", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (None, None)),
     (("/l/0000000002", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(2), (None, None)),
 ];
 
@@ -163,6 +167,7 @@ fn names_that_only_look_like_locks_are_not_classified() {
         "/accumulo/i/sservers/default/host:9996/zlock#{U}#0000000000",
         "/accumulo/i/managers/assistants/default/host:9999/zlock#{U}#0000000000",
         "/app/lock/zlock#{U}#0000000000",
+        "/service/web/member_0000000009",
         "/clickhouse/tables/t/replicas/r/is_active",
         "/a/is-master",
         "/a/is.node.leader",

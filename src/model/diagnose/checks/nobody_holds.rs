@@ -111,9 +111,10 @@ fn queued_again(context: &LockContext<'_>, head: &ContenderRow<'_>) -> Option<St
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, latch, uuid};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, latch, uuid, work};
     use crate::diagnose::{HeldBy, TableAt};
     use crate::queue::{ContenderState, LockQueue, LockTable};
+    use lockscope_base::recipe::{Definition, Recipe};
     use lockscope_base::znode::ZnodePath;
 
     pub fn examples() -> Vec<Example> {
@@ -242,5 +243,34 @@ pub(super) mod tests {
         full.create("/s/leases/_c_00000000-0000-4000-8000-00000000000a-lease-", 8);
         full.pass(10);
         assert_eq!(full.found(Code::NobodyHolds), None, "how many leases there are is not known");
+    }
+
+    #[test]
+    fn the_first_of_one_queue_take_the_leases_by_their_place() {
+        let own = Recipe::define(Definition {
+            name: "two-permits".to_owned(),
+            pattern: "permit-{sequence}".to_owned(),
+            kind: LockKind::Semaphore,
+            roles: Vec::new(),
+            lock: true,
+            persistent: false,
+            below: None,
+            leases: Some(2),
+            name_from: None,
+        });
+        let mut world = DiagnosisFixture::new();
+        world.table = world.table.clone().with_recipes(&[own.expect("a recipe")]);
+        let nodes = [1, 2, 3].map(|session| world.create("/p/permit-", session));
+        work(&mut world, 70);
+        assert_eq!(world.found(Code::NobodyHolds), None);
+        let stuck = world.found(Code::StuckLease).expect("it stands");
+        assert!(stuck.summary.contains("both leases are held, 1 waits"), "{}", stuck.summary);
+        let (table_at, lock) = (TableAt::new(&world.table, world.now), world.lock("/p"));
+        let by: Vec<_> = lock.rows(0..3).map(|row| table_at.held_by(lock, &row)).collect();
+        assert_eq!(by, [Some(HeldBy::Order), Some(HeldBy::Order), None]);
+        world.delete(&nodes[0]);
+        world.delete(&nodes[1]);
+        work(&mut world, 70);
+        assert_eq!((world.found(Code::NobodyHolds), world.found(Code::StuckLease)), (None, None), "a lease is free");
     }
 }

@@ -202,6 +202,8 @@ pub(super) mod tests {
             lock: true,
             persistent: true,
             below: None,
+            leases: None,
+            name_from: None,
         });
         let mut world = DiagnosisFixture::new();
         world.table = world.table.clone().with_recipes(&[own.expect("a recipe")]);

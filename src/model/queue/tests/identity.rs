@@ -9,6 +9,7 @@ use crate::queue::sessions::MAX_DEPARTED;
 use crate::queue::{Change, ClientIdentity, LockEvent};
 use crate::server_view::{Connection, Listing, MemberView, ServerView, WatchedPath};
 use crate::testing::path;
+use lockscope_base::recipe::{Definition, LockKind, Recipe};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 fn connection(session: i64) -> Connection {
@@ -225,4 +226,40 @@ fn watching_sessions_count_among_those_without_a_contender() {
     survey(&mut fixture, []);
     let known = |session| fixture.table.last_connection(SessionId(session)).is_some();
     assert_eq!([20, 21].map(known), [true, false]);
+}
+
+#[test]
+fn an_owner_is_named_by_the_key_of_its_recipe() {
+    let own = Recipe::define(Definition {
+        name: "named-json".to_owned(),
+        pattern: "job-{sequence}".to_owned(),
+        kind: LockKind::Exclusive,
+        roles: Vec::new(),
+        lock: true,
+        persistent: false,
+        below: None,
+        leases: None,
+        name_from: Some("spec.host".to_owned()),
+    });
+    let mut fixture = TableFixture::new();
+    fixture.table = fixture.table.clone().with_recipes(&[own.expect("a recipe")]);
+    let vitess = "{\n  \"Action\": \"Orc Recovery\",\n  \"HostName\": \"vtorc-0\",\n  \"Options\": {},\n  \"Status\": \"Running\"\n}";
+    let cut = format!("{{\"spec\": {{\"host\": \"worker-3\"}}, \"rest\": \"{}\"}}", "x".repeat(5000));
+    for (session, before, data, name) in [
+        (1, "/v/keyspaces/ks/shards/0/locks", vitess, Some("vtorc-0")),
+        (2, "/l/job", "{\"spec\": {\"host\": \"worker-3\"}}", Some("worker-3")),
+        (3, "/l/job", "worker-4", Some("worker-4")),
+        (4, "/l/job", "{\"spec\": {\"host\": 5}}", None),
+        (5, "/l/job", "{\"spec\": {\"host\": \"a\u{1b}[2J\"}}", None),
+        (6, "/l/job", "{\"spec\": [\"host\"]}", None),
+        (7, "/l/job", &*"[".repeat(4000), None),
+        (8, "/l/job", &*cut, None),
+        (9, "/l/lock", "{\"spec\": {\"host\": \"worker-3\"}}", None),
+    ] {
+        let mark = if before.ends_with("locks") { "/" } else { "-" };
+        let node = fixture.put(&format!("{before}{mark}{session:010}"), Some(session));
+        fixture.write(&node, data.as_bytes());
+        fixture.apply(fixture.observed(&node));
+        assert_eq!(fixture.table.identity(SessionId(session)).name.as_deref(), name, "{data}");
+    }
 }

@@ -4,7 +4,7 @@ use super::TableFixture;
 use super::fixture::{events, said};
 use crate::queue::{Change, ContenderState, Happening, LockEvent};
 use crate::testing::{path, uuid};
-use lockscope_base::recipe::{LockKind, Recipe};
+use lockscope_base::recipe::{Definition, LockKind, Recipe};
 
 fn queue(number: u32) -> String {
     format!("/s/locks/_c_{}-lock-", uuid(number))
@@ -198,4 +198,68 @@ fn the_next_number_is_that_of_the_queue_not_of_the_leases() {
     for (lock, next) in [("/s", 3), ("/k", 2)] {
         assert_eq!(fixture.lock(lock).next_sequence(), Some(next), "{lock}");
     }
+}
+
+fn permits(leases: u32) -> TableFixture {
+    let own = Recipe::define(Definition {
+        name: format!("permits-{leases}"),
+        pattern: "permit-{sequence}".to_owned(),
+        kind: LockKind::Semaphore,
+        roles: Vec::new(),
+        lock: true,
+        persistent: false,
+        below: None,
+        leases: Some(leases),
+        name_from: None,
+    });
+    let mut fixture = TableFixture::new();
+    fixture.table = fixture.table.clone().with_recipes(&[own.expect("a recipe")]);
+    fixture
+}
+
+#[test]
+fn the_first_of_one_queue_hold_as_many_leases_as_there_are() {
+    let mut fixture = permits(2);
+    let nodes: Vec<_> = (1..=5).map(|session| fixture.create("/p/permit-", session)).collect();
+    let lock = fixture.lock("/p");
+    assert_eq!((lock.holding(), lock.waiting(), lock.maximum()), (2, 3, Some(2)));
+    assert_eq!(lock.parents(), [path("/p")]);
+    let rows = said(lock);
+    assert_eq!(rows[0].waits_for, Vec::<String>::new());
+    assert_eq!(rows[2].waits_for, [rows[0].node.clone(), rows[1].node.clone()], "any lease does");
+    assert_eq!(rows[4].waits_for, [rows[3].node.clone()]);
+    // The second lease is returned, and the first in line gets it at once.
+    assert_eq!(events(&fixture.delete(&nodes[1])), [LockEvent::Released, LockEvent::Acquired]);
+    // A waiter that leaves is told at once: it cannot have a lease elsewhere.
+    assert_eq!(events(&fixture.delete(&nodes[4])), [LockEvent::Left]);
+    let lock = fixture.lock("/p");
+    assert_eq!((lock.holding(), lock.waiting()), (2, 1));
+    assert!(fixture.table.is_consistent());
+}
+
+#[test]
+fn leases_are_free_where_fewer_stand_in_the_queue() {
+    let mut fixture = permits(3);
+    let node = fixture.create("/p/permit-", 1);
+    fixture.create("/p/permit-", 2);
+    assert_eq!((fixture.lock("/p").holding(), fixture.lock("/p").waiting()), (2, 0));
+    assert_eq!(events(&fixture.delete(&node)), [LockEvent::Released]);
+    assert_eq!(fixture.lock("/p").holding(), 1);
+}
+
+#[test]
+fn a_queue_with_leases_is_found_and_recorded_as_it_is() {
+    let mut fixture = permits(2);
+    for session in 1..=4 {
+        fixture.put_numbered("/p/permit-", session);
+    }
+    for change in fixture.walk() {
+        fixture.apply(change);
+    }
+    assert_eq!((fixture.lock("/p").holding(), fixture.lock("/p").waiting()), (2, 2));
+    let bytes = postcard::to_allocvec(&fixture.table).expect("bytes");
+    let read: crate::queue::LockTable = postcard::from_bytes(&bytes).expect("a table");
+    let lock = read.locks_at(&path("/p")).next().expect("the lock").clone();
+    assert!(read.is_consistent());
+    assert_eq!((lock.holding(), lock.maximum()), (2, Some(2)));
 }

@@ -13,7 +13,7 @@ use lockscope_base::znode::ZnodePath;
 /// The most recipes in one file.
 const MAX_RECIPES: usize = 200;
 
-const KEYS: [&str; 7] = ["name", "pattern", "kind", "roles", "lock", "persistent", "below"];
+const KEYS: [&str; 9] = ["name_from", "name", "pattern", "kind", "roles", "leases", "lock", "persistent", "below"];
 
 /// Reads all `[[recipe]]` tables, in order.
 pub(super) fn read(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<OwnRecipe> {
@@ -75,6 +75,8 @@ fn read_one(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut Mist
         lock,
         persistent: field(table, "persistent", mistakes).ok()?.unwrap_or(false),
         below: field::<ZnodePath>(table, "below", mistakes).ok()?,
+        leases: field::<u32>(table, "leases", mistakes).ok()?,
+        name_from: field::<String>(table, "name_from", mistakes).ok()?,
     };
     match Recipe::define(definition) {
         Ok(recipe) => Some(recipe),
@@ -101,6 +103,8 @@ fn field_of(error: &BadRecipe) -> &'static str {
         BadRecipe::NotNumbered | BadRecipe::Numbered => "kind",
         BadRecipe::Pattern(_) | BadRecipe::AnyName | BadRecipe::LockName => "pattern",
         BadRecipe::Roles | BadRecipe::TooManyRoles | BadRecipe::WrongRole(_) => "roles",
+        BadRecipe::Leases | BadRecipe::LeasesOfOther | BadRecipe::LeasesAndRoles => "leases",
+        BadRecipe::NameFrom => "name_from",
         BadRecipe::LongPath => "below",
     }
 }

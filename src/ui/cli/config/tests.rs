@@ -23,7 +23,7 @@ fn relative_paths_start_at_the_folder_of_the_file() {
 
 /// Invalid entries: the wrong line, a part of the sentence, and whether the program still starts
 /// without a context.
-const INVALID: [(&str, usize, &str, bool); 95] = [
+const INVALID: [(&str, usize, &str, bool); 98] = [
     ("connect = 'a'\ncolour = 1", 2, "no option \"colour\"", true),
     ("thema = 'mono'", 1, "perhaps theme is meant", true),
     ("conect = 'zk1'", 1, "perhaps connect is meant", false),
@@ -93,6 +93,9 @@ const INVALID: [(&str, usize, &str, bool); 95] = [
         "lease",
         true,
     ),
+    ("[[recipe]]\nname = 'a'\npattern = 'a{sequence}'\nkind = 'latch'\nleases = 2", 5, "only a semaphore", true),
+    ("[[recipe]]\nname = 'a'\npattern = 'a{sequence}'\nkind = 'latch'\nname_from = ''", 5, "1 to 200 bytes", true),
+    ("[[recipe]]\nname = 'a'\npattern = 'a{sequence}'\nkind = 'semaphore'\nleases = 0", 5, "from 1 to 10000", true),
     ("[[recipe]]\nname = 'a'\npattern = 'a{sequence}'\nkind = 'latch'\nbelow = 'app'", 5, "slash", true),
     ("[[recipe]]\nname = 'a'\npattern = 'a{sequence}'\nkind = 'latch'\nlock = 'no'", 5, "boolean", true),
     ("[context.a]\nconnect = 5", 2, "the context a cannot be used", true),
@@ -293,6 +296,7 @@ fn each_documented_recipe_reads_the_names_of_its_library() {
         ),
         ("/hbase/table-lock/orders/read-0000000004", Some(("hbase", RequestMode::Read))),
         ("/hbase/table-lock/orders/write-0000000005", Some(("hbase", RequestMode::Write))),
+        ("/pool/semaphore-0000000005", Some(("permits", RequestMode::Lease))),
     ] {
         let place = classifier.classify(&ZnodePath::new(path).unwrap());
         assert_eq!(place.map(|place| (place.recipe.id(), place.mode)), read, "{path}");
