@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::execute::NodeOutcome;
-use super::plan::{Action, Confirmation, DeletePlan, OwnerLiveness, PlannedNode, RecreationGuard, TargetKind};
+use super::plan::{Action, DeletePlan, OwnerLiveness, PlannedNode, RecreationGuard, TargetKind};
 use lockscope_base::recipe::Recipe;
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::queue::ContenderState;
@@ -79,11 +79,7 @@ impl<'a> DeletionFacts<'a> {
         audit_log: Option<&Path>,
     ) -> Self {
         let plan = plan.map(|plan| PlanFacts {
-            confirmation: match plan.confirmation() {
-                Confirmation::Yes => "yes",
-                Confirmation::SequenceNumber(_) => "sequence-number",
-                Confirmation::Context { .. } => "context-name",
-            },
+            confirmation: plan.confirmation().id(),
             nodes: plan.nodes().iter().map(NodeFacts::new).collect(),
         });
         Self {

@@ -68,6 +68,8 @@ pub fn confirm(plan: DeletePlan, answer: &str) -> Result<Confirmed<DeletePlan>, 
         Confirmation::SequenceNumber(expected) if is_same(&expected, answer) => {
             Ok(Confirmed { what: plan, by: "sequence-number" })
         }
+        Confirmation::NodeCount(_) if is_typed => Ok(Confirmed { what: plan, by: "node-count" }),
+        Confirmation::NodeCount(count) => Err(Refused::NotTheNumber(count.to_string())),
         Confirmation::SequenceNumber(expected) => Err(Refused::NotTheNumber(expected)),
         Confirmation::Context { .. } if is_typed => Ok(Confirmed { what: plan, by: "context-name" }),
         wanted @ Confirmation::Context { .. } => Err(Refused::NotTheContext(wanted.typed().unwrap_or_default())),

@@ -22,6 +22,7 @@
 //! audit log and synced.
 
 pub mod audit;
+pub mod empties;
 pub mod examine;
 mod execute;
 mod facts;
@@ -38,7 +39,7 @@ pub use facts::{DeletionFacts, DeletionReport};
 pub use guard::{Confirmed, Permission, Refused, confirm};
 pub use permitted::find_guards;
 pub use plan::{
-    Action, Confirmation, DeletePlan, MAX_TARGETS, NextHolder, NoPlan, OwnerLiveness, Permitted, PlannedNode,
-    RecreationGuard, TargetKind,
+    Action, Confirmation, DeletePlan, Emptiness, MAX_TARGETS, NextHolder, NoPlan, OwnerLiveness, Permitted,
+    PlannedNode, RecreationGuard, TargetKind,
 };
 pub use who::Who;

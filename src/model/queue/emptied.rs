@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::parent::Parent;
 use super::{LockId, LockQueue, LockTable};
-use lockscope_base::recipe::LockKind;
+use lockscope_base::recipe::{Classifier, LockKind, is_named_election};
 use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 
 /// Nodes below one node that have no children and had some before.
@@ -23,6 +23,50 @@ pub struct EmptiedBelow {
     pub others_proven: usize,
     /// When the oldest of them was created, by the servers' clock.
     pub oldest: Option<Timestamp>,
+}
+
+/// What a table knows of a node that has, had or may have contenders among its children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParentUse {
+    /// Contenders are there.
+    Used,
+    /// It is an election's, where an empty parent means that nobody leads.
+    Election,
+    /// It is a part of a semaphore, whose other part may be in use, or several locks.
+    OtherLock,
+    /// Nothing speaks for a use.
+    Free,
+}
+
+/// How old transactions are, as far as nodes tell that have both the number and the time of one.
+///
+/// A stat has the time of the node's creation and of the last change of its data, but not of the
+/// last change of its children: of that it has only the transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransactionAges {
+    /// This transaction, and each before it, happened long enough ago.
+    early: Option<Zxid>,
+    /// This transaction, and each after it, happened later.
+    late: Option<Zxid>,
+}
+
+impl TransactionAges {
+    /// Divides the transactions at a time of the servers' clock. A clock that was set back proves
+    /// nothing: what follows a late transaction is late.
+    pub fn at<I: Iterator<Item = (Zxid, Timestamp)>>(until: Timestamp, dates: impl Fn() -> I) -> Self {
+        let late = dates().filter(|(_, at)| *at > until).map(|(zxid, _)| zxid).min();
+        let early = dates().filter(|(_, at)| *at <= until).map(|(zxid, _)| zxid);
+        Self { early: early.filter(|zxid| late.is_none_or(|late| *zxid < late)).max(), late }
+    }
+
+    /// Returns whether a transaction is proven to have happened long enough ago; `None` if no node
+    /// tells.
+    pub fn is_early(self, zxid: Zxid) -> Option<bool> {
+        if Some(zxid) <= self.early {
+            return Some(true);
+        }
+        self.late.is_some_and(|late| late <= zxid).then_some(false)
+    }
 }
 
 /// What an emptied node was.
@@ -91,11 +135,40 @@ impl LockTable {
     /// Returns a transaction of which, and of all before it, the nodes' own times tell that they
     /// happened longer ago than `time`. A clock that was set back proves nothing.
     fn last_transaction_before(&self, time: Duration, now: Timestamp) -> Option<Zxid> {
-        let until = self.server_time(now).minus(time);
-        let nodes = || self.parents.values().filter_map(|parent| Some(parent.listing?.node()));
-        let first_late = nodes().filter(|node| node.created_at > until).map(|node| node.czxid).min();
-        let early = nodes().filter(|node| node.created_at <= until).map(|node| node.czxid);
-        early.filter(|czxid| first_late.is_none_or(|late| *czxid < late)).max()
+        TransactionAges::at(self.server_time(now).minus(time), || self.creations()).early
+    }
+
+    fn creations(&self) -> impl Iterator<Item = (Zxid, Timestamp)> {
+        let nodes = self.parents.values().filter_map(|parent| Some(parent.listing?.node()));
+        nodes.map(|node| (node.czxid, node.created_at))
+    }
+
+    /// Returns when the known contenders were created, by the servers' clock, and by which
+    /// transaction.
+    pub fn contender_creations(&self) -> impl Iterator<Item = (Zxid, Timestamp)> {
+        let rows = self.locks.values().flat_map(|lock| lock.rows(0..lock.len()));
+        rows.filter(|row| row.contender.is_read()).map(|row| (row.contender.czxid, row.contender.created_at))
+    }
+
+    /// Returns whether the server counts a listed node's `pzxid` and `cversion` as `ZooKeeper` does.
+    pub fn has_child_history(&self, listed: &ZnodePath) -> bool {
+        self.parents.get(listed).is_some_and(|parent| parent.next_sequence().is_some())
+    }
+
+    /// Returns what is known of the use of a node that is no contender.
+    pub fn use_of(&self, path: &ZnodePath) -> ParentUse {
+        if self.parents.get(path).is_some_and(|parent| parent.children.iter(&self.locks).next().is_some()) {
+            return ParentUse::Used;
+        }
+        let hints = Classifier::hints_of(path).into_iter().chain(Classifier::hints_beside(path));
+        let is_part = Classifier::is_hint(path) || hints.into_iter().any(|hint| self.hint_epochs.contains_key(&hint));
+        if is_part || self.locks_at(path).any(|queue| !is_plain(queue)) {
+            ParentUse::OtherLock
+        } else if is_named_election(path) || self.locks_at(path).any(|queue| self.suspected_election(queue).is_some()) {
+            ParentUse::Election
+        } else {
+            ParentUse::Free
+        }
     }
 }
 
@@ -120,4 +193,21 @@ fn nothing_below(path: &ZnodePath) -> EmptiedBelow {
 
 fn is_plain(lock: &LockQueue) -> bool {
     !matches!(lock.kind(), LockKind::SingleNode | LockKind::Semaphore) && lock.name().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_age_of_a_transaction_is_what_other_nodes_prove() {
+        let ages = |dates: &[(i64, i64)]| {
+            TransactionAges::at(Timestamp(100), || dates.iter().map(|(zxid, at)| (Zxid(*zxid), Timestamp(*at))))
+        };
+        let is_early = |ages: TransactionAges, zxids: [i64; 4]| zxids.map(|zxid| ages.is_early(Zxid(zxid)));
+        assert_eq!(is_early(ages(&[]), [1, 2, 3, 4]), [None; 4]);
+        assert_eq!(is_early(ages(&[(2, 90), (4, 101)]), [1, 2, 3, 4]), [Some(true), Some(true), None, Some(false)]);
+        // The clock was set back after transaction 2.
+        assert_eq!(is_early(ages(&[(2, 101), (4, 90)]), [1, 2, 3, 4]), [None, Some(false), Some(false), Some(false)]);
+    }
 }

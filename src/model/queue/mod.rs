@@ -103,7 +103,7 @@ pub use election::{
     is_empty_election, is_likely_election,
 };
 pub(crate) use election::{by_recipe, is_registry, leader_beside_latch};
-pub use emptied::EmptiedBelow;
+pub use emptied::{EmptiedBelow, ParentUse, TransactionAges};
 pub use ensemble_state::EnsembleState;
 pub use event::{CLOSED, DELETED, GONE, LockEvent, WatchEvents};
 pub use happening::Happening;

@@ -67,7 +67,7 @@ fn epilogue() -> String {
 /// follows it live. Without a command it opens the screen; snapshot, watch and check print the same
 /// facts. None of these changes anything in the ensemble, except that --write allows the screen to.
 /// contend and compare run test clients, which create and delete their own nodes below a given
-/// path; delete deletes one node. `lockscope demo` shows everything on its own ZooKeeper.
+/// path; delete deletes one node, or empty lock parents. `lockscope demo` shows everything on its own ZooKeeper.
 #[derive(Debug, Parser)]
 #[command(name = "lockscope", version, after_long_help = epilogue(), disable_help_subcommand = true)]
 pub struct Arguments {
@@ -164,6 +164,9 @@ pub(super) enum CliCommand {
     /// nothing is deleted. Writes intent and outcome to the audit log; without it nothing is
     /// deleted. Exits with 0 when the node was deleted, with 1 when nothing was deleted, and with 2
     /// when the deletion failed or its outcome is unknown.
+    ///
+    /// With --empty-parents, finds the lock parents below a node that have been empty for longer than --older-than, and
+    /// deletes one after the other in the same way, at most 10,000. Prints how many are left and why.
     Delete(DeleteOptions),
     /// Print the holds and waits of a recording: whose, when, how long, and how they ended
     ///

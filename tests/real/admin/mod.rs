@@ -5,6 +5,7 @@ mod access;
 mod again;
 mod cases;
 mod command;
+mod empty_parents;
 mod faults;
 mod interleavings;
 mod killed;

@@ -56,6 +56,12 @@ pub trait Examine: Send {
     /// Returns `None` if the node is gone or another node has its name. An error, as the rest of a
     /// sentence, says why the facts cannot be found out. Cancel safe.
     fn examine(&mut self, node: &PlannedNode) -> impl Future<Output = Result<Option<PlannedNode>, String>> + Send;
+
+    /// Waits until the servers can be asked for the next deletion. Returns `false` if the remaining
+    /// nodes are to be left, without a line in the audit log. `last` is the result before.
+    fn may_go_on(&mut self, _last: Option<&Ending>) -> impl Future<Output = bool> + Send {
+        std::future::ready(true)
+    }
 }
 
 /// The result of a new examination.
@@ -89,7 +95,8 @@ async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNod
 /// `patience`, not counting its examination. Returns the results in the plan's order.
 ///
 /// The session is closed at the end; nothing else may use it. If a node's time is up, the session
-/// is closed before the result is reported, and the remaining nodes are not tried.
+/// is closed before the result is reported, and the remaining nodes are not tried. Nodes that
+/// [`Examine::may_go_on`] leaves have no result.
 ///
 /// Costs two requests a node; six if its number may come back with another parent, and five if its
 /// name may come back as it is; more if something changes meanwhile or the connection is lost.
@@ -108,7 +115,11 @@ pub async fn execute(
     let (plan, by) = (plan.what(), plan.by());
     let mut run = PlanRun { session: Some(client), permission, action: plan.action(), patience, examine };
     let mut outcomes: Vec<Option<NodeOutcome>> = plan.nodes().iter().map(|_| None).collect();
+    let mut last = None;
     for index in plan.execution_order() {
+        if !run.examine.may_go_on(last.as_ref()).await {
+            break;
+        }
         let node = &plan.nodes()[index];
         let intent = AuditLine::intent(plan.action(), Subject::of(node), who, by);
         let outcome = if let Err(error) = audit.write(&intent).await {
@@ -119,6 +130,7 @@ pub async fn execute(
             outcome.unaudited = audit.write(&line).await.err().map(|error| error.to_string());
             outcome
         };
+        last = Some(outcome.ending.clone());
         outcomes[index] = Some(outcome);
     }
     if let Some(session) = run.session {

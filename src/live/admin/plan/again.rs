@@ -14,6 +14,11 @@ pub(in crate::admin) fn outdated(action: Action, before: &PlannedNode, now: &Pla
             "its owner cannot be asked: it does not hold, it is gone, or it does not know of this node".to_owned()
         });
     }
+    if let (Some(was), Some(is)) = (before.emptiness, now.emptiness)
+        && was != is
+    {
+        return Some("it was used meanwhile".to_owned());
+    }
     if before.state == Some(ContenderState::Waits) && now.state != Some(ContenderState::Waits) {
         return Some(format!("it acquired, and its owner is {}", now.liveness.id()));
     }

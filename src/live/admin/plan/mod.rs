@@ -12,6 +12,7 @@ mod sentences;
 mod tests;
 
 pub(super) use again::outdated;
+pub use parent::Emptiness;
 pub(super) use recreation::{MAX_RAISE_BYTES, MAX_RAISES, MIN_RAISES, NeededGuard};
 pub use recreation::{Permitted, RecreationGuard};
 
@@ -102,6 +103,8 @@ pub enum Confirmation {
     /// The sequence number of the node, with or without its leading zeros. If it has none, its
     /// name.
     SequenceNumber(String),
+    /// The number of nodes, for a plan with more than a person reads.
+    NodeCount(usize),
     /// On an ensemble that people depend on: the name of its context. After a space follows the
     /// number or name that would be required elsewhere, if any.
     Context {
@@ -113,11 +116,22 @@ pub enum Confirmation {
 }
 
 impl Confirmation {
+    /// Returns the name in JSON.
+    pub fn id(&self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::SequenceNumber(_) => "sequence-number",
+            Self::NodeCount(_) => "node-count",
+            Self::Context { .. } => "context-name",
+        }
+    }
+
     /// Returns the text to type; `None` if a yes is enough.
     pub fn typed(&self) -> Option<String> {
         match self {
             Self::Yes => None,
             Self::SequenceNumber(number) => Some(number.clone()),
+            Self::NodeCount(count) => Some(count.to_string()),
             Self::Context { name, number: None } => Some(name.clone()),
             Self::Context { name, number: Some(number) } => Some(format!("{name} {number}")),
         }
@@ -182,6 +196,8 @@ pub struct PlannedNode {
     pub revocable: bool,
     /// The node's position in the queue; 0 for a parent.
     pub position: usize,
+    /// How empty the node is; `None` unless one read of the node told it.
+    pub emptiness: Option<Emptiness>,
 }
 
 impl PlannedNode {
@@ -246,6 +262,8 @@ pub struct DeletePlan {
     nodes: Vec<PlannedNode>,
     /// The name of the context, if people depend on the ensemble.
     production: Option<Arc<str>>,
+    /// Whether the number of nodes confirms the plan.
+    by_count: bool,
 }
 
 impl DeletePlan {
@@ -289,7 +307,12 @@ impl DeletePlan {
             Some((lock, position)) => node::planned(table_at, lock, position, &to_delete, &unaware),
             None => parent::planned(table_at, path),
         });
-        Ok(Self { action: Action::Delete, nodes: planned.collect::<Result<_, _>>()?, production: None })
+        Ok(Self {
+            action: Action::Delete,
+            nodes: planned.collect::<Result<_, _>>()?,
+            production: None,
+            by_count: false,
+        })
     }
 
     /// Marks the ensemble as one that people depend on. The name of its context must then be typed.
@@ -327,6 +350,9 @@ impl DeletePlan {
         if self.action == Action::Revoke {
             return Confirmation::Yes;
         }
+        if self.by_count {
+            return Confirmation::NodeCount(self.nodes.len());
+        }
         let mut answers = self.nodes.iter().map(PlannedNode::answer);
         answers.find(|answer| *answer != Confirmation::Yes).unwrap_or(Confirmation::Yes)
     }
@@ -337,7 +363,12 @@ impl DeletePlan {
         let revocable = self.action == Action::Delete && self.nodes.iter().all(|node| node.revocable);
         revocable.then(|| {
             let asked = self.nodes.iter().cloned().map(sentences::asked);
-            Self { action: Action::Revoke, nodes: asked.collect(), production: self.production.clone() }
+            Self {
+                action: Action::Revoke,
+                nodes: asked.collect(),
+                production: self.production.clone(),
+                by_count: false,
+            }
         })
     }
 

@@ -49,6 +49,7 @@ pub(super) fn planned<'a>(
         lacks: None,
         revocable: is_revocable(lock, &row, liveness) && !unaware.is_some_and(Unaware::ignores_requests),
         position,
+        emptiness: None,
     })
 }
 

@@ -4,9 +4,25 @@ use std::time::Duration;
 
 use super::{Action, Confirmation, DeletePlan, NoPlan, OwnerLiveness, PlannedNode, TargetKind, free_lock, sentences};
 use lockscope_base::recipe::Recipe;
-use lockscope_base::znode::{Timestamp, ZnodePath, ZnodeStat};
+use lockscope_base::znode::{Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::diagnose::TableAt;
 use lockscope_model::queue::ParentNode;
+
+/// What a stat tells of a node without children. Whatever comes and goes there changes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emptiness {
+    pzxid: Zxid,
+    cversion: i32,
+    num_children: i32,
+    data_length: i32,
+}
+
+impl From<&ZnodeStat> for Emptiness {
+    fn from(stat: &ZnodeStat) -> Self {
+        let ZnodeStat { pzxid, cversion, num_children, data_length, .. } = *stat;
+        Self { pzxid, cversion, num_children, data_length }
+    }
+}
 
 pub(super) fn planned(table_at: &TableAt<'_>, path: &ZnodePath) -> Result<PlannedNode, NoPlan> {
     let lock = free_lock(table_at.table(), path)?;
@@ -30,7 +46,16 @@ impl DeletePlan {
         let node = ParentNode { czxid: stat.czxid, created_at: stat.ctime, ephemeral: stat.ephemeral_owner.is_some() };
         let next = stat.next_sequence();
         let planned = empty(path, node, stat.version, None, now.since(stat.ctime), next)?;
-        Ok(Self { action: Action::Delete, nodes: vec![planned], production: None })
+        let planned = PlannedNode { emptiness: Some(stat.into()), ..planned };
+        Ok(Self { action: Action::Delete, nodes: vec![planned], production: None, by_count: false })
+    }
+
+    /// Joins plans of empty nodes into one that the number of nodes confirms. A person reads only the
+    /// first of so many.
+    #[must_use]
+    pub(in crate::admin) fn joined(plans: Vec<Self>) -> Self {
+        let nodes = plans.into_iter().flat_map(|plan| plan.nodes).collect();
+        Self { action: Action::Delete, nodes, production: None, by_count: true }
     }
 }
 
@@ -72,5 +97,6 @@ fn empty(
         lacks: None,
         revocable: false,
         position: 0,
+        emptiness: None,
     })
 }

@@ -374,3 +374,13 @@ fn a_yes_does_not_delete_a_node_that_a_member_brought_back() {
     let risks = &plan.nodes()[0].risks;
     assert!(risks.iter().any(|risk| risk.contains("restart that member instead")), "{risks:?}");
 }
+
+#[test]
+fn many_empty_parents_are_confirmed_by_their_number_and_in_production_also_by_the_context() {
+    let empty = |at: &str| DeletePlan::of_empty_node(&path(at), &stat(1, None), NOW).unwrap();
+    let plan = DeletePlan::joined(vec![empty("/a"), empty("/b")]);
+    assert_eq!(confirm(plan.clone(), "y"), Err(Refused::NotTheNumber("2".to_owned())));
+    assert!(confirm(plan.clone(), "2").is_ok());
+    let plan = plan.in_production(Some("prod"));
+    assert!(confirm(plan.clone(), "2").is_err() && confirm(plan, "prod 2").is_ok());
+}

@@ -17,8 +17,6 @@ use lockscope_base::znode::{Timestamp, ZnodePath, escaped};
 
 const REMEDY: &str = "delete the empty parent, not recursively; create lock parents as container nodes, which servers remove when they are empty";
 
-const REMEDY_MANY: &str = "create these parents as container nodes, which servers remove when they are empty, or let the application delete each when it is done; delete the empty ones, not recursively: a server refuses to delete one that is in use";
-
 /// From this many on, empty parents below one node are one finding.
 const MANY: usize = 100;
 
@@ -114,8 +112,21 @@ fn describe(below: &EmptiedBelow, server_now: Timestamp) -> Finding {
         node: None,
         client: None,
         summary,
-        remedy: REMEDY_MANY.into(),
+        remedy: remedy_of_many(&below.above).into(),
     }
+}
+
+fn remedy_of_many(above: &ZnodePath) -> String {
+    // Below the root are the nodes of every application, so there the command refuses.
+    let how = if above.is_root() {
+        ", not recursively".to_owned()
+    } else {
+        format!(" with lockscope delete --empty-parents {} --older-than 7d", escaped(above.as_str()))
+    };
+    format!(
+        "create these parents as container nodes, which servers remove when they are empty, or let the application delete each when \
+         it is done; delete the empty ones{how}: a server refuses to delete one that is in use"
+    )
 }
 
 /// Returns the id for a node that is no lock. The table counts its locks from zero.

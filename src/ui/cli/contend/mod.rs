@@ -40,6 +40,7 @@ use super::options::Format;
 use super::output::{json, reader_left, send};
 use super::progress_line::ProgressLine;
 use super::resolved::ResolvedOptions;
+use super::signals::on_signal;
 use lockscope_base::time::now;
 use lockscope_lab::contend::{self, ComparedFleets, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
 use lockscope_live::deadline::until;
@@ -53,7 +54,7 @@ pub(super) async fn contend(
 ) -> anyhow::Result<ExitAnswer> {
     let scenario = options.scenario(settings.session_timeout)?;
     let fleet = fleet_options(settings)?;
-    stop::on_signal(async |stop: CancellationToken| {
+    on_signal(async |stop: CancellationToken| {
         note_before(settings, &fleet, &scenario, &stop).await;
         let outcome = play(settings, fleet, scenario, options.stop_after, stop::requested(&stop)).await?;
         let text = match settings.format {
@@ -75,7 +76,7 @@ pub(super) async fn compare(
     let (scenario, sizes) = (options.scenario(settings.session_timeout)?, options.sizes());
     let fleet = fleet_options(settings)?;
     options.plot.iter().try_for_each(PlotFile::check)?;
-    stop::on_signal(async |stop: CancellationToken| {
+    on_signal(async |stop: CancellationToken| {
         note_before(settings, &fleet, &scenario, &stop).await;
         let started = now();
         let comparison = play_all(settings, &fleet, &scenario, &sizes, stop::requested(&stop)).await?;

@@ -1,4 +1,4 @@
-//! Early ends of a run: by a signal, or when nobody reads the output any more.
+//! Early ends of a run: on request, or when nobody reads the output any more.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,29 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 
-use super::super::exit_answer::ExitAnswer;
-use super::super::signals::Signals;
-
 /// How often to check whether standard output still has a reader.
 const READER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
-
-/// Runs the work until it is done. The first signal cancels the token, so that the work can finish
-/// properly; the second one drops it.
-pub(super) async fn on_signal(
-    work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<ExitAnswer>,
-) -> anyhow::Result<ExitAnswer> {
-    let mut signals = Signals::listen()?;
-    let stop = CancellationToken::new();
-    let mut work = std::pin::pin!(work(stop.clone()));
-    tokio::select! {
-        ended = &mut work => return ended,
-        _ = signals.next() => stop.cancel(),
-    }
-    tokio::select! {
-        ended = &mut work => ended,
-        signal = signals.next() => Ok(ExitAnswer::Ended(u8::try_from(signal.as_raw_value()).unwrap_or_default())),
-    }
-}
 
 /// Waits until the token is cancelled or nobody reads standard output any more.
 pub(super) async fn requested(token: &CancellationToken) {

@@ -1,13 +1,17 @@
-//! `lockscope delete`: deletes one node, if it is still the node that was seen.
+//! `lockscope delete`: deletes one node, if it is still the node that was seen, or all empty lock
+//! parents below a node.
 
+mod empty_parents;
 mod examine;
 mod options;
+mod requirements;
 mod show;
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, Write};
 
 use anyhow::{Context, anyhow, bail};
 use examine::NotPlanned;
+use requirements::{NO_TERMINAL, ask, can_ask, open_audit, unnamed_context};
 use tokio::time::timeout;
 use zookeeper_client::Client;
 
@@ -17,38 +21,42 @@ use super::exit_answer::ExitAnswer;
 use super::options::Format;
 use super::output::{note, print, reader_left, write_json};
 use super::resolved::ResolvedOptions;
-use lockscope_base::znode::{ZnodeStat, escaped};
+use lockscope_base::znode::{ZnodePath, ZnodeStat, escaped};
 use lockscope_live::admin::audit::Subject;
 use lockscope_live::admin::examine::Examiner;
 use lockscope_live::admin::{
-    self, Action, Audit, Confirmation, Confirmed, DeletePlan, DeletionFacts, DeletionReport, NoPlan, Permission, Who,
+    self, Action, Audit, Confirmed, DeletePlan, DeletionFacts, DeletionReport, NoPlan, Permission, Who,
 };
 use lockscope_live::zk;
 use lockscope_model::diagnose::Unaware;
 
-/// The longest answer read from a terminal, in bytes.
-const MAX_ANSWER_BYTES: u64 = 4096;
-
-/// The error when a confirmation is needed and there is no terminal.
-const NO_TERMINAL: &str =
-    "there is no terminal to ask on: see what would be done with --dry-run, and confirm it with --yes";
-
-/// Examines the node, shows the plan, asks, deletes, and prints the result.
+/// Examines the node or the nodes, shows the plan, asks, deletes, and prints the result.
 pub(super) async fn run(
     settings: &ResolvedOptions,
     options: &DeleteOptions,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitAnswer> {
-    let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
-    let can_confirm = options.yes || options.dry_run || can_ask;
+    match &options.empty_parents {
+        Some(below) => Box::pin(empty_parents::run(settings, options, below, out)).await,
+        None => run_one(settings, options, out).await,
+    }
+}
+
+async fn run_one(
+    settings: &ResolvedOptions,
+    options: &DeleteOptions,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitAnswer> {
+    let path = options.path.as_ref().context("name the node to delete")?;
+    let can_confirm = options.yes || options.dry_run || can_ask();
     // A missing node is reported without a confirmation.
-    let missing = if can_confirm { None } else { Some(session_that_misses(settings, options).await?) };
+    let missing = if can_confirm { None } else { Some(session_that_misses(settings, path).await?) };
     let audit = if options.dry_run { None } else { Some(open_audit(settings)?) };
     let client = match missing {
         Some(client) => client,
         None => zk::connect(&settings.connect_options()?).await?,
     };
-    let deletion = DeletionRun { settings, options, client, can_confirm };
+    let deletion = DeletionRun { settings, options, path, client, can_confirm };
     let done = deletion.run(audit.as_ref(), out).await;
     zk::close_session(deletion.client).await;
     let (plan, report) = done?;
@@ -59,7 +67,7 @@ pub(super) async fn run(
     let written = print(out, |out| match (settings.format, &report) {
         (Format::Json, _) => {
             let log = audit.as_ref().map(Audit::path);
-            write_json(out, &DeletionFacts::new(&options.path, action, plan.as_ref(), report.as_ref(), log))
+            write_json(out, &DeletionFacts::new(path, action, plan.as_ref(), report.as_ref(), log))
         }
         // Failures are reported on standard error.
         (Format::Table, Some(report)) if !report.failed => writeln!(out, "{}", escaped(&report.reason)),
@@ -74,17 +82,11 @@ pub(super) async fn run(
     }
 }
 
-fn open_audit(settings: &ResolvedOptions) -> anyhow::Result<Audit> {
-    let path = settings.audit_log.as_deref();
-    let path = path.context("there is no home directory to keep the audit log in: name a file with --audit-log")?;
-    Ok(Audit::open(path)?)
-}
-
 /// Returns a session that finds no such node. In every other case the deletion cannot continue
 /// without a terminal, and this fails.
-async fn session_that_misses(settings: &ResolvedOptions, options: &DeleteOptions) -> anyhow::Result<Client> {
+async fn session_that_misses(settings: &ResolvedOptions, path: &ZnodePath) -> anyhow::Result<Client> {
     let Ok(client) = zk::connect(&settings.connect_options()?).await else { bail!(NO_TERMINAL) };
-    if let Ok(None) = examine::stat(&client, &options.path, settings).await {
+    if let Ok(None) = examine::stat(&client, path, settings).await {
         return Ok(client);
     }
     zk::close_session(client).await;
@@ -94,6 +96,7 @@ async fn session_that_misses(settings: &ResolvedOptions, options: &DeleteOptions
 struct DeletionRun<'a> {
     settings: &'a ResolvedOptions,
     options: &'a DeleteOptions,
+    path: &'a ZnodePath,
     client: Client,
     /// Whether someone can be asked, or no question is needed.
     can_confirm: bool,
@@ -153,7 +156,7 @@ impl DeletionRun<'_> {
         let (permission, who) = (Permission::of_subcommand(), self.who().await);
         let (observe, survey) = (self.settings.observe_options()?, self.settings.survey_options()?);
         let session = zk::connect(&self.settings.connect_options()?).await?;
-        let mut examiner = Examiner::start(observe, survey, [&self.options.path]);
+        let mut examiner = Examiner::start(observe, survey, [self.path]);
         let timeout = self.settings.timeout;
         let executed = admin::execute(session, &permission, plan, audit, &who, timeout, &mut examiner);
         let outcomes = executed.await;
@@ -163,7 +166,7 @@ impl DeletionRun<'_> {
 
     /// Returns the node, if it is the one that was asked for.
     async fn expected(&self) -> Result<ZnodeStat, NotDeleted> {
-        let path = &self.options.path;
+        let path = self.path;
         let Some(stat) = examine::stat(&self.client, path, self.settings).await? else {
             return Err(NotDeleted::not_tried("gone", format!("there is no node {path}: nothing was deleted")));
         };
@@ -183,7 +186,7 @@ impl DeletionRun<'_> {
     }
 
     async fn plan(&self, stat: &ZnodeStat) -> anyhow::Result<DeletePlan> {
-        let plan = examine::plan(&self.client, self.settings, &self.options.path, stat).await?;
+        let plan = examine::plan(&self.client, self.settings, self.path, stat).await?;
         let plan = plan.in_production(self.settings.production.as_deref());
         if !self.options.revoke {
             return self.guarded(plan).await;
@@ -195,14 +198,14 @@ impl DeletionRun<'_> {
             } else {
                 "only the holder of one of Curator's mutexes can be asked"
             };
-            NotPlanned(format!("{} cannot be revoked: {why}; leave --revoke out to delete it", self.options.path))
+            NotPlanned(format!("{} cannot be revoked: {why}; leave --revoke out to delete it", self.path))
         })?;
         self.guarded(revocation).await
     }
 
     /// Adds to the plan how the deletion can be guarded, and what is missing for that.
     async fn guarded(&self, plan: DeletePlan) -> anyhow::Result<DeletePlan> {
-        let path = &self.options.path;
+        let path = self.path;
         let failed =
             |why: &str| NotPlanned(format!("what may be done with {path} cannot be found out: {why}; try again"));
         match timeout(self.settings.timeout, admin::find_guards(&self.client, plan)).await {
@@ -213,7 +216,7 @@ impl DeletionRun<'_> {
 
     /// Fails without a question when no answer would lead to a deletion.
     fn refuse_what_needs_no_answer(&self, plan: &DeletePlan) -> Result<(), NotDeleted> {
-        let (path, options) = (&self.options.path, self.options);
+        let (path, options) = (self.path, self.options);
         if let Some((_, lacks)) = plan.lacks() {
             let reason = format!(
                 "{path} was not deleted: the server wants {lacks}: give an identity that has it with --auth-file"
@@ -234,9 +237,7 @@ impl DeletionRun<'_> {
             let reason = format!("{path} holds, and its owner is {}: nothing was deleted; {what}", node.liveness.id());
             return Err(NotDeleted::not_tried("live", reason));
         }
-        if let Some(context) = plan.production().filter(|_| options.yes)
-            && options.production.as_deref() != Some(context)
-        {
+        if let Some(context) = unnamed_context(plan, options) {
             let reason = format!(
                 "{path} was not changed: people depend on this ensemble, so --yes alone is not enough: give --production \
                  {context} too"
@@ -267,7 +268,7 @@ impl DeletionRun<'_> {
         // The user may have thought for long: an owner that came back meanwhile needs a new answer.
         match self.plan(stat).await {
             Ok(again) if again.confirmation() != wanted => {
-                let path = &self.options.path;
+                let path = self.path;
                 let reason = format!("{path} is not what it was when you were asked: nothing was deleted; look again");
                 Err(NotDeleted::not_tried("changed", reason))
             }
@@ -290,7 +291,7 @@ impl DeletionRun<'_> {
         report: &DeletionReport,
     ) -> anyhow::Result<()> {
         let Some(audit) = audit else { return Ok(()) };
-        let path = self.options.path.to_string();
+        let path = self.path.to_string();
         let node = plan.and_then(|plan| plan.nodes().first());
         let subject = node.map_or_else(|| Subject { path, ..Subject::default() }, Subject::of);
         let action = plan.map_or(Action::Delete, DeletePlan::action);
@@ -315,29 +316,4 @@ impl From<anyhow::Error> for NotDeleted {
     fn from(error: anyhow::Error) -> Self {
         Self::Failed(error)
     }
-}
-
-/// Asks on the terminal. The end of the input counts as an empty answer.
-async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> anyhow::Result<String> {
-    let is_live = plan.nodes().iter().any(admin::PlannedNode::may_be_live_holder);
-    let question = match wanted {
-        Confirmation::Yes => "Do it? [y/N] ".to_owned(),
-        Confirmation::SequenceNumber(number) => {
-            let why = if is_live { "Its owner may be at work." } else { "The deletion cannot be guarded." };
-            format!("{why} Type {} to do it: ", escaped(number))
-        }
-        Confirmation::Context { .. } => {
-            format!("People depend on this ensemble. Type {} to do it: ", escaped(&wanted.typed().unwrap_or_default()))
-        }
-    };
-    let mut err = io::stderr().lock();
-    write!(err, "{question}")?;
-    err.flush()?;
-    drop(err);
-    // A thread of its own, so that a signal can end the program while it waits.
-    let read = tokio::task::spawn_blocking(|| {
-        let mut answer = String::new();
-        io::Read::take(io::stdin().lock(), MAX_ANSWER_BYTES).read_line(&mut answer).map(|_| answer)
-    });
-    Ok(read.await.map_err(io::Error::other)??)
 }

@@ -1,11 +1,17 @@
 //! The options of `delete`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
+use super::super::duration;
 use super::super::options::{ChangeOptions, EnsembleOptions, OutputOptions, SharedOptions, WhichLocks};
 use lockscope_base::znode::{SessionId, ZnodePath};
+
+/// The least age of empty lock parents: the servers' clock is known to within a second, so that a
+/// shorter age says nothing.
+const MIN_OLDER_THAN: Duration = Duration::from_secs(1);
 
 /// The expected owner of the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +38,14 @@ impl ExpectedOwner {
 #[command(next_help_heading = "Deletion")]
 pub(in crate::cli) struct DeleteOptions {
     /// The node: a contender, or an empty lock parent
-    #[arg(value_name = "PATH", help_heading = None::<&'static str>)]
-    pub path: ZnodePath,
+    #[arg(value_name = "PATH", help_heading = None::<&'static str>, required_unless_present = "empty_parents")]
+    pub path: Option<ZnodePath>,
+    /// Delete all empty lock parents below this node instead, at most 10,000 in one run
+    #[arg(long, value_name = "BELOW", requires = "older_than")]
+    pub empty_parents: Option<ZnodePath>,
+    /// Delete only those whose last child went longer ago than this, as in 7d
+    #[arg(long, value_name = "DURATION", requires = "empty_parents", value_parser = older_than)]
+    pub older_than: Option<Duration>,
     /// Delete it only if this session owns it, as in 0x10000a2b3c40001; with `none`, only if no
     /// session does
     #[arg(long, value_name = "SESSION", value_parser = owner)]
@@ -85,6 +97,14 @@ impl DeleteOptions {
             ..SharedOptions::default()
         }
     }
+}
+
+fn older_than(text: &str) -> Result<Duration, String> {
+    let age = duration::parse(text)?;
+    if age < MIN_OLDER_THAN {
+        return Err("it must be at least 1s, since the servers' clock is known to within a second".to_owned());
+    }
+    Ok(age)
 }
 
 fn owner(text: &str) -> Result<ExpectedOwner, String> {

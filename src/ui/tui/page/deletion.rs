@@ -169,6 +169,7 @@ fn write_answers(page: &mut Writer, question: &Question<'_>) {
                 }
                 Confirmation::Yes if alone => format!("{yes} deletes it, if it is still that very node."),
                 Confirmation::Yes => format!("{yes} deletes them, each if it is still that very node."),
+                Confirmation::NodeCount(count) => format!("type {count} and {enter} to delete them all."),
                 Confirmation::SequenceNumber(name) if !plan.nodes().iter().any(PlannedNode::may_be_live_holder) => {
                     format!("Nothing guards this deletion: type {name} and {enter} to delete it anyway.")
                 }

@@ -37,7 +37,7 @@ impl Deletion {
             answers.push(match self.plan().confirmation() {
                 // Only the lower-case letter confirms.
                 Confirmation::Yes => (vec![FixedKey::Yes.key()], Answer::Yes, yes),
-                Confirmation::SequenceNumber(_) | Confirmation::Context { .. } => {
+                Confirmation::SequenceNumber(_) | Confirmation::NodeCount(_) | Confirmation::Context { .. } => {
                     (FixedKey::Enter.keys().to_vec(), Answer::Typed, yes)
                 }
             });
