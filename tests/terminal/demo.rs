@@ -33,6 +33,11 @@ fn goes_through_all(terminal: &mut Terminal) {
     terminal.shows_all(&["2/8 A herd of a hundred", "herd ── 100 clients", "full speed"]);
     terminal.press("n");
     terminal.shows_all(&["3/8 A holder crashes", "/orders", "4 waiting", "╰─▶"]);
+    // How long a session lives is known once the servers have listed its connection.
+    eventually_blocking("a holder that the servers list", || {
+        let seen = terminal.text();
+        if seen.lines().any(|row| row.contains("● holds") && row.contains(" live ")) { Ok(()) } else { Err(seen) }
+    });
     terminal.press("n");
     // One of five clients is gone, and the servers wait for its session to expire.
     terminal.shows_all(&["3/8", "2 of 4", "4 test"]);

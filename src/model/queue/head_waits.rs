@@ -7,7 +7,7 @@
 //! | the head watches | why its client waits |
 //! | --- | --- |
 //! | a write request behind its read request | the library takes the earlier reader for a later one |
-//! | a node with a lower number that is gone | it was deleted before the watch was set, and never comes back |
+//! | the node with the number before its own, which is gone | it was deleted before the watch was set, and never comes back |
 //! | a node with a lower number, or name, of another recipe | the library counts it as a contender |
 //!
 //! Other watches are no waits: a leader may watch its followers, and a status page everybody.
@@ -50,7 +50,9 @@ impl LockQueue {
                     && target.mode != RequestMode::Read;
                 is_behind.then_some(HeadAwaits::Behind)?
             }
-            WatchedIs::GoneFrom(id) if id == self.id() => is_lower(watched.name, head).then_some(HeadAwaits::Gone)?,
+            WatchedIs::GoneFrom(id) if id == self.id() => {
+                is_directly_before(watched.name, head).then_some(HeadAwaits::Gone)?
+            }
             WatchedIs::GoneFrom(_) => None?,
             WatchedIs::InLock { .. } | WatchedIs::NoContender => {
                 self.counts_as_before(watched.name, head).then_some(HeadAwaits::Foreign)?
@@ -79,6 +81,13 @@ impl LockQueue {
 /// Returns whether a name has a lower number than the head.
 fn is_lower(name: &str, head: &Contender) -> bool {
     Sequence::split(name).is_some_and(|(_, number)| head.sequence.is_some_and(|own| number < own))
+}
+
+/// Returns whether a name has the number before the head's. A watch on an earlier one may be left from
+/// an earlier wait of the session: the node between the two may have been its own.
+fn is_directly_before(name: &str, head: &Contender) -> bool {
+    Sequence::split(name)
+        .is_some_and(|(_, number)| head.sequence.is_some_and(|own| number.0.checked_add(1) == Some(own.0)))
 }
 
 /// A watched node in the parent of a queue.

@@ -8,7 +8,7 @@ use lockscope_model::queue::{ParentUse, TransactionAges};
 pub enum Left {
     /// It has children.
     NotEmpty,
-    /// A child came or went too lately.
+    /// A child came or went, or the data were written, too lately.
     TooYoung,
     /// No other node tells when its last child came or went.
     AgeNotKnown,
@@ -55,7 +55,7 @@ impl Left {
     pub fn reason(self) -> &'static str {
         match self {
             Self::NotEmpty => "they have children",
-            Self::TooYoung => "a child came or went more lately than --older-than",
+            Self::TooYoung => "a child came or went, or the data were written, more lately than --older-than",
             Self::AgeNotKnown => {
                 "no node tells how long ago their last child went: of that a stat has a transaction, but no time"
             }
@@ -97,7 +97,8 @@ pub(super) fn left(usage: ParentUse, stat: &ZnodeStat, ages: TransactionAges, co
         return Some(Left::HasData);
     }
     match ages.is_early(stat.pzxid).filter(|_| counts) {
-        Some(true) => None,
+        // Somebody who writes to a node uses it.
+        Some(true) => (ages.is_early(stat.mzxid) != Some(true)).then_some(Left::TooYoung),
         Some(false) => Some(Left::TooYoung),
         None => Some(Left::AgeNotKnown),
     }
@@ -138,6 +139,8 @@ mod tests {
         );
         assert_eq!(by_date(&[(15, 101), (30, 102)]), Some(Left::TooYoung));
         assert_eq!(by_date(&[]), Some(Left::AgeNotKnown));
+        let written = ZnodeStat { mzxid: Zxid(25), ..USED };
+        assert_eq!(chosen(ParentUse::Free, written, &[(22, 100), (25, 101)]), Some(Left::TooYoung));
         let ages = TransactionAges::at(Timestamp(100), || std::iter::once((Zxid(30), Timestamp(100))));
         assert_eq!(
             left(ParentUse::Free, &USED, ages, false),

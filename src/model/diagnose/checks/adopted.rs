@@ -13,7 +13,7 @@ use crate::queue::{Contender, host_of};
 use crate::server_view::{Connection, Liveness};
 use lockscope_base::znode::{SessionId, Timestamp};
 
-const REMEDY: &str = "restart that client: it may think that it holds, but its node goes with the older session";
+const REMEDY: &str = "see in its log whether it noticed, and restart that client otherwise: it may think that it holds, but its node goes with the older session";
 
 /// The host of a holder's client, and when its connection was last listed.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -8,13 +8,21 @@ use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, TableContext, held_at_least};
+use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::waits::{Cycle, Wait};
 use crate::diagnose::{Code, Severity, TableAt};
 use crate::queue::{LockQueue, is_likely_election};
-use lockscope_base::znode::escaped;
+use lockscope_base::znode::{Timestamp, escaped};
 
-const REMEDY: &str = "choose one of these processes and restart it, which frees what it holds; then let all take these locks in one order";
+const REMEDY: &str = "restart one of these processes, which frees what it holds, unless its threads take these locks independently of each other; then let all take them in one order";
+
+const REMEDY_ELECTION: &str =
+    "nothing, if each is an election: a candidate only stands by; if one is a lock, see whether its waiter gets it";
+
+/// Threads that share a session hold and wait independently of each other, so that two such processes
+/// are in a cycle until one of the holds ends. From this time on, a cycle is taken for a deadlock.
+const MAX_CHANCE: Duration = Duration::from_secs(10);
 
 /// Maximum number of a cycle's sessions that the summary names.
 const MOST_NAMED: usize = 5;
@@ -23,10 +31,18 @@ const MOST_NAMED: usize = 5;
 ///
 /// A healthy process may hold and wait in different threads. A cycle of such waits dissolves; a
 /// deadlock does not.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Deadlock;
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Deadlock {
+    /// When each cycle was first seen. A replay begins anew.
+    #[serde(skip)]
+    first_seen: RoundMemory<i64, Timestamp>,
+}
 
 impl Check for Deadlock {
+    fn begin(&mut self) {
+        self.first_seen.begin();
+    }
+
     fn check_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
         let TableContext { table_at, thresholds, cycles, .. } = context;
         for cycle in cycles {
@@ -37,14 +53,17 @@ impl Check for Deadlock {
             }
             // A leader of one election may be a candidate in another and waits for nothing.
             let elections = locks.iter().any(|lock| is_likely_election(lock));
-            let severity = if elections { Severity::Info } else { Severity::Critical };
             let (summary, state) = (describe(*table_at, cycle, &locks), state(cycle));
             let each = cycle.iter().zip(&locks).map(|(wait, lock)| lasts(*table_at, lock, wait));
             let lasted = each.min().unwrap_or_default();
+            let seen = table_at.now().since(*self.first_seen.see(state, || table_at.now()));
+            let is_chance = lasted.max(seen) < MAX_CHANCE;
+            let severity = if elections || is_chance { Severity::Info } else { Severity::Critical };
+            let remedy = if elections { REMEDY_ELECTION } else { REMEDY };
             for (wait, lock) in cycle.iter().zip(&locks) {
                 let finding = finding(Code::Deadlock, severity, lock, Some(&wait.held))
                     .of_client(table_at.table().identity_at(wait.lock, &wait.held, wait.blocker))
-                    .because(summary.clone(), REMEDY);
+                    .because(summary.clone(), remedy);
                 let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after).of_state(state);
                 found.push(suspicion.proved_by(lasted));
             }
@@ -130,6 +149,8 @@ pub(super) mod tests {
     fn two_sessions_that_wait_for_each_other_are_reported_at_both_locks_until_one_gives_up() {
         let (mut world, victim) = crossed("/a", "/b");
         assert_eq!(world.pass(5).0, [Code::Deadlock, Code::Deadlock]);
+        assert_eq!(world.codes(Severity::Warning), [], "threads of one process may do so");
+        world.pass(6);
         assert_eq!(world.codes(Severity::Critical), [Code::Deadlock, Code::Deadlock]);
         let finding = world.diagnosis.worst(world.id("/a")).expect("the finding stands");
         assert_eq!(finding.summary, "10.0.0.1:4000 holds /a, waits for /b; 10.0.0.2:4000 holds /b, waits for /a");

@@ -15,7 +15,7 @@ use crate::text::human;
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{Timestamp, ZnodePath, escaped};
 
-const REMEDY: &str = "delete the empty parent, not recursively; create lock parents as container nodes, which servers remove when they are empty";
+const REMEDY: &str = "if no running process uses this lock any more, delete the empty parent, not recursively: a lock object that kazoo keeps does not make it again";
 
 /// From this many on, empty parents below one node are one finding.
 const MANY: usize = 100;
@@ -125,7 +125,7 @@ fn remedy_of_many(above: &ZnodePath) -> String {
     };
     format!(
         "create these parents as container nodes, which servers remove when they are empty, or let the application delete each when \
-         it is done; delete the empty ones{how}: a server refuses to delete one that is in use"
+         it is done; delete those that no running process uses{how}: a server refuses to delete one that is in use"
     )
 }
 

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Severity};
-use crate::queue::{Departure, DepartureEnd, ElectionRecord, leader_beside_latch};
+use crate::queue::{Departure, DepartureEnd, ElectionKind, ElectionRecord, leader_beside_latch};
 use crate::text::human;
 use lockscope_base::znode::Timestamp;
 
 const REMEDY_EXPIRED: &str = "compare the session timeouts with the pauses of these processes and with the servers' latency; sessions that expire need longer timeouts";
 
-const REMEDY_GIVEN_UP: &str = "look at the logs of these candidates for why they give the leadership up, since no session is known to have expired";
+const REMEDY_GIVEN_UP: &str = "look at the logs of these candidates for why they give the leadership up, since no session is known to have expired; if they take turns by design, raise the numbers of [flapping] in the config file";
 
 const REMEDY_ALONE: &str = "look at the log of this candidate for what fails after it takes the leadership, such as the fencing of a former leader, and see whether the other candidates run";
 
@@ -27,7 +27,9 @@ pub(super) struct Flapping;
 
 impl Check for Flapping {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-        let Some(record) = context.election.and_then(|_| context.election_record()) else { return };
+        // Clients that take a number each, and hold it for a moment, are no candidates.
+        let is_known = context.election.is_some_and(|kind| kind != ElectionKind::Unknown);
+        let Some(record) = context.election_record().filter(|_| is_known) else { return };
         // There each candidate leads for a moment when it starts.
         if leader_beside_latch(context.lock.path()).is_some() {
             return;

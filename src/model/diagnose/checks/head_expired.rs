@@ -56,7 +56,9 @@ fn describe(context: &LockContext<'_>, expiry: &SessionExpired, successor: Optio
         expiry.client.in_sentence(context.now())
     );
     let tokens = successor.map_or_else(|| "of earlier holders".to_owned(), |holder| format!("below {}", holder.czxid));
-    let remedy = format!("delete nothing; make what the lock protects refuse fencing tokens {tokens}");
+    let remedy = format!(
+        "delete nothing; see in its log whether it stopped; what the lock protects should refuse fencing tokens {tokens}, if it checks any"
+    );
     finding(Code::HeadChangedByExpiry, Severity::Info, context.lock, Some(&expiry.node))
         .of_client(expiry.client.clone())
         .because(summary, remedy)

@@ -10,7 +10,7 @@ use crate::diagnose::{Code, Severity};
 use crate::queue::{ContenderRow, HoldBounds};
 use crate::text::human;
 
-const REMEDY: &str = "ask the owner of this lock whether its work takes that long; if its process hangs, restart it, and if the work grew, raise held-at-most in [[expect]]";
+const REMEDY: &str = "ask the owner of this lock whether its work takes that long; if its process hangs, restart it, which frees the lock only if a session owns it, and if the work grew, raise held-at-most in [[expect]]";
 
 /// Reported whether or not others wait. A hold counts by what is proven of it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

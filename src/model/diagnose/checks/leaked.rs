@@ -17,8 +17,7 @@ use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 /// Maximum number of watched paths in memory per lock.
 const MOST_PATHS: usize = 10_000;
 
-const REMEDY: &str =
-    "upgrade or restart that client: it waits with exists, which leaves a watch behind when the node is gone";
+const REMEDY: &str = "restart that client when there are many: it waits with exists, which leaves a watch behind when the node is gone; newer versions of kazoo and Curator do not";
 
 /// A sequence number is never assigned twice, so a watch on a deleted sequential node never fires.
 /// The node of a single-node lock may come back and is not checked.
@@ -40,7 +39,9 @@ impl Check for LeakedWatch {
 
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let lock = context.lock;
-        if lock.kind() == LockKind::SingleNode || !context.table_at.view().lists_watches() {
+        // The node by which a holder of a lease queued stays, and its watch with it.
+        if matches!(lock.kind(), LockKind::SingleNode | LockKind::Semaphore) || !context.table_at.view().lists_watches()
+        {
             return;
         }
         let (queue, table) = (lock.queue_path(), context.table_at.table());

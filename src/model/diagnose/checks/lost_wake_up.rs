@@ -15,7 +15,7 @@ use crate::text::human;
 use lockscope_base::recipe::{Recipe, is_of_own_lock};
 use lockscope_base::znode::Timestamp;
 
-const REMEDY: &str = "restart that client, or delete its node, not the head: it does not wait for its turn";
+const REMEDY: &str = "restart that client, and leave the head: it does not wait for its turn; its node goes with its session, and if it is deleted before, some libraries take the lock without one";
 
 /// The time in which a waiter was seen to watch nothing, and its client's last request.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, Se
     let summary = format!("it is the turn of {who}, but it watched nothing and has sent no request since");
     let severity = if context.blocks_for_good(&row) { Severity::Critical } else { Severity::Warning };
     let finding = of_contender(Code::LostWakeUp, severity, context, row.contender)
-        .because(summary, "restart that client, or delete its node: it does not know that it holds");
+        .because(summary, "restart that client: it does not know that it holds; its node goes with its session, and if it is deleted before, some libraries hold without one");
     let suspicion = Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0);
     Some(suspicion.of_client_heard(heard))
 }

@@ -44,14 +44,14 @@ fn by_watch(context: &LockContext<'_>, wait: &HeadWait) -> Option<Suspicion> {
             (
                 Severity::Critical,
                 format!("waits for {node} behind it, of {behind}, which waits for it"),
-                "restart one of the two clients, and update the library whose reader waits for a later writer"
+                "restart one of the two clients, and update the library whose reader waits for a later writer, as kazoo's did before 2.9.0"
                     .to_owned(),
             )
         }
         HeadAwaits::Gone => (
             Severity::Critical,
             format!("waits for {node}, which is gone and does not come back"),
-            format!("restart that client, or delete its {own}: it does not know that it is its turn"),
+            format!("restart that client: it does not know that it is its turn, and {own} goes with its session"),
         ),
         HeadAwaits::Foreign if context.table_at.table().position(&lock.queue_path().child(&wait.node)).is_some() => {
             return None;
@@ -86,12 +86,16 @@ fn free_lease(context: &LockContext<'_>) -> Option<Suspicion> {
             format!(
                 "is the head of the queue by {own}, and queued again as {again}: it seems to have left the head behind"
             ),
-            format!("delete {own}, the head: {again} of the same client stays in the queue"),
+            format!(
+                "see that no thread of this client still waits by {own}, then delete it: {again} of the same client stays in the queue"
+            ),
         ),
         None => (
             Severity::Warning,
             format!("is the head of the queue, and does not take it by {own}"),
-            format!("look at that process: restart it, or delete its {own}, and the next in line gets the lease"),
+            format!(
+                "look at that process: restart it, and the next in line gets the lease; do not delete {own} while it lives, since a lease too many may be taken"
+            ),
         ),
     };
     let free = if lock.holding() == 0 { "nobody holds: a lease is free" } else { "a lease is free" };

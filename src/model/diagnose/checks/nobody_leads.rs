@@ -12,7 +12,7 @@ use crate::text::human;
 use lockscope_base::recipe::{LockKind, Recipe};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
-const REMEDY: &str = "look at the candidates' processes: restart those that gave up, and find out why they did; do not delete the parent, it is not in the way";
+const REMEDY: &str = "look at the candidates' processes and at what they need to stand, such as a healthy service or an enabled job: restart those that gave up, and find out why they did; do not delete the parent, it is not in the way";
 
 /// The election is empty, or its candidates elected none of them. Proven time before the first look
 /// counts.

@@ -12,8 +12,7 @@ use lockscope_base::znode::Sequence;
 /// The number of sequence numbers of one parent.
 const NUMBERS: i64 = 1 << 31;
 
-const REMEDY: &str =
-    "let the queue drain, then delete the lock parent and let it be created again: its numbers start at 0";
+const REMEDY: &str = "stop the clients of this queue, delete the lock parent, make it again with the same data and ACL, and start them: its numbers start at 0; clients that run meanwhile may fail, and those of Mesos abort";
 
 /// After the last number, servers up to 3.5 go on with negative ones, so the newest node becomes
 /// the head. From 3.6 on, creates fail.

@@ -85,7 +85,7 @@ fn of(
     lasts: Duration,
 ) -> Suspicion {
     let remedy = format!(
-        "restart the former leader's process, and make what it writes to refuse fencing tokens below {}; delete no node",
+        "restart the former leader's process unless its log says that it gave up; what it writes to should refuse fencing tokens below {}, if it checks any; delete no node",
         leader.czxid
     );
     let finding = finding(Code::TwoLeaders, context.severity_of(danger), context.lock, Some(&former.node))

@@ -62,9 +62,13 @@ impl LockTable {
     }
 
     /// Returns the number of the client's last request, as a server listed it before the event.
+    ///
+    /// A list may be newer than the event that is being taken in: a last request that can delete may
+    /// be the one that deleted the node.
     fn last_request(&self, happening: &Happening) -> Option<i64> {
         let (_, connection) = self.view.connection_of(happening.session?)?;
-        connection.last_cxid
+        let deletes = |operation: &str| operation.starts_with("DEL") || operation.starts_with("MUL");
+        connection.last_cxid.filter(|_| !connection.last_operation.as_deref().is_some_and(deletes))
     }
 
     /// Notes the end of the first complete reading. Nothing was seen before.

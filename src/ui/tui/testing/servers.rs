@@ -156,11 +156,12 @@ pub fn trouble(size: (u16, u16)) -> App {
     let knot =
         vec![curator("/locks/billing", 4900, 7, 30), seen(orders(31, 0x1b).as_str(), 0x1b, ago(20), b"worker-27")];
     app.update(at(NOW, knot), NOW);
-    for second in 1..=5 {
+    // A cycle is a deadlock once it has lasted for ten seconds.
+    for second in 1..=11 {
         let now = NOW.plus(Duration::from_secs(second));
         let mut clients = clients();
         clients.fired = 40 * second;
-        clients.expiring = vec![(50, 9 - i64::try_from(second).expect("small"))];
+        clients.expiring = vec![(50, 15 - i64::try_from(second).expect("small"))];
         app.update(at(now, vec![surveyed(now, &clients)]), now);
         app.update(Event::Tick, now);
     }

@@ -138,7 +138,7 @@ fn a_finding_about_a_holder_is_cleared_soon_after_the_holder_left() {
     };
     assert!(found(&app));
     let node = lock.child(&format!("_c_{:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-__READ__{:010}", 50, 3));
-    let soon = later(5).plus(std::time::Duration::from_millis(100));
+    let soon = later(11).plus(std::time::Duration::from_millis(100));
     app.update(at(soon, vec![Change::Deleted { path: node, zxid: None }]), soon);
     assert!(!found(&app), "neither a second nor an answer of the servers is waited for");
 }
@@ -147,15 +147,15 @@ fn a_finding_about_a_holder_is_cleared_soon_after_the_holder_left() {
 fn findings_are_in_order_of_time_even_if_a_survey_is_older_than_the_last_check() {
     let mut app = trouble(SIZE);
     let mut back = clients();
-    app.update(at(later(9), vec![surveyed(later(9), &back)]), later(9));
+    app.update(at(later(15), vec![surveyed(later(15), &back)]), later(15));
     back.expiring.clear();
-    app.update(at(later(6), vec![surveyed(later(6), &back)]), later(9));
+    app.update(at(later(12), vec![surveyed(later(12), &back)]), later(15));
     let times = app.world().timeline().iter().filter_map(|entry| match entry {
         TimelineEntry::Finding { at, raised: false, finding } if finding.code == Code::ExpiringHolder => Some(*at),
         _ => None,
     });
     let cleared: Vec<_> = times.collect();
-    assert!(!cleared.is_empty() && cleared.iter().all(|at| *at == later(9)), "{cleared:?}");
+    assert!(!cleared.is_empty() && cleared.iter().all(|at| *at == later(15)), "{cleared:?}");
 }
 
 #[test]
