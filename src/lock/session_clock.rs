@@ -17,7 +17,7 @@
 //! That holds only for a process that runs. After a pause (a stopped process, a blocked runtime)
 //! the library reads messages that arrived long before and takes them for new. The clock's own
 //! ticks notice a pause. After one, only the reply to a request that was sent since proves that the
-//! session lives.
+//! session lives, and only if the leader took part: a server that has lost it knows no ended session.
 //!
 //! The library also tells nobody when a new connection breaks before its first reply. So a reconnect
 //! needs the same proof as a pause.

@@ -20,6 +20,9 @@ const MAX_BEHAVIOURS: usize = 200_000;
 /// The number of steps within which the faults of a run come.
 const FAULTS_WITHIN: usize = 60;
 
+/// The weight of a step that belongs to no client, such as the passing of time.
+const OTHER_WEIGHT: u32 = 256;
+
 /// The number of steps between two faults that come together.
 const FAULTS_TOGETHER: usize = 4;
 
@@ -163,7 +166,7 @@ impl Weights {
             Step::Apply(member) => self.members.get(*member),
             _ => step.client().and_then(|client| self.clients.get(client)),
         };
-        weight.copied().unwrap_or(256)
+        weight.copied().unwrap_or(OTHER_WEIGHT)
     }
 }
 

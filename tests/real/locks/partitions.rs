@@ -201,8 +201,13 @@ async fn a_stopped_holder_is_not_deceived_by_a_server_that_has_lost_its_leader()
     begin.send(TIMEOUT * 3 / 2).expect("they wait");
     let stopped = Instant::now();
     // The event waits in each socket, and looks new when the holders run again.
-    other.set_data("/", b"", None).await.expect("the root is there");
-    tokio::time::sleep_until(stopped + TIMEOUT / 2).await;
+    let near = zk::connect(&ensemble.address(cut_off)).await;
+    let changed = other.set_data("/", b"", None).await.expect("the root is there").mzxid;
+    eventually("the change at the member", async || match near.check_stat("/").await {
+        Ok(Some(stat)) if stat.mzxid >= changed => Ok(()),
+        stat => Err(stat),
+    })
+    .await;
     ensemble.cut_off(cut_off);
     // Others take the locks, because their sessions have ended.
     for (number, algorithm) in ALONE.into_iter().enumerate() {

@@ -216,7 +216,7 @@ async fn plain_text_words_beside_a_tls_session_are_marked_and_prove_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn watches_are_queried_only_while_a_screen_shows_them() {
+async fn watches_are_queried_only_while_they_are_wanted() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     client.create("/lock", b"", &zk::open(CreateMode::Ephemeral)).await.expect("a node");

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::join;
 use lockscope_requests::Requests;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -19,7 +20,7 @@ const FAST: Duration = Duration::from_millis(20);
 /// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// Reads the stat of each node again. Leaves the rest once the run is to stop, or once the servers
+/// Reads the stat of each node again, in sync with the leader: two requests in one round trip. Leaves the rest once the run is to stop, or once the servers
 /// or the audit log fail.
 #[derive(Debug)]
 pub struct EmptyExaminer<'a> {
@@ -40,9 +41,13 @@ impl<'a> EmptyExaminer<'a> {
 impl Examine for EmptyExaminer<'_> {
     async fn examine(&mut self, node: &PlannedNode) -> Result<Option<PlannedNode>, String> {
         let asked = Instant::now();
-        let answer = timeout(self.patience, self.client.stat(node.path.as_str())).await;
+        let path = node.path.as_str();
+        // A server that lags may still show a parent as it was before somebody used it.
+        let in_sync = async { join(self.client.sync(path), self.client.stat(path)).await };
+        let answer = timeout(self.patience, in_sync).await;
         self.pause = pause_after(asked.elapsed());
-        let stat = answer.map_err(|_| "the server is silent".to_owned())?.map_err(|error| error.to_string())?;
+        let (synced, stat) = answer.map_err(|_| "the server is silent".to_owned())?;
+        let stat = synced.and(stat).map_err(|error| error.to_string())?;
         let stat = stat.as_ref().map(stat_of);
         Ok(stat.map(|stat| PlannedNode { czxid: stat.czxid, emptiness: Some(Emptiness::from(&stat)), ..node.clone() }))
     }

@@ -1,7 +1,7 @@
 //! Finds the lock parents that have been empty for long, and looks at each again right before it is
 //! deleted.
 //!
-//! Costs one listing for each node below the given one that is no contender, and three more requests
+//! Costs one listing for each node below the given one that is no contender, and four more requests
 //! that change nothing for each that may be deleted.
 
 mod choice;
