@@ -176,6 +176,7 @@ async fn without_a_later_node_the_age_is_not_known_and_nothing_is_deleted() {
     let planned = parents.delete(&["--dry-run", "--format", "json"]).await;
     assert_eq!(planned.code, Some(1), "{planned:?}");
     let planned: Value = serde_json::from_str(&planned.out).expect("JSON");
+    assert_eq!(planned["dry_run"], true, "{planned}");
     assert_eq!(counts(&planned["plan"]["left"]), [("age-not-known", 1)], "{planned}");
     assert!(parents.is_there(&parent).await);
 }

@@ -114,7 +114,7 @@ pub struct EmptiesFacts<'a> {
 }
 
 impl<'a> EmptiesFacts<'a> {
-    /// Creates the facts. Without a report it was a dry run.
+    /// Creates the facts. Without an audit log it is a dry run.
     pub fn new(
         below: &'a ZnodePath,
         older_than: Duration,
@@ -128,7 +128,8 @@ impl<'a> EmptiesFacts<'a> {
             action: "delete",
             older_than_ms: u64::try_from(older_than.as_millis()).unwrap_or(u64::MAX),
             limit: MAX_EMPTIES,
-            dry_run: report.is_none(),
+            // Without an audit log nothing can be deleted.
+            dry_run: audit_log.is_none(),
             plan: empties.map(PlanFacts::of),
             outcome: report.map(OutcomeFacts::of),
             audit_log: audit_log.map(|path| path.display().to_string()),

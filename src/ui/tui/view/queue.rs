@@ -237,6 +237,8 @@ pub(super) fn watches(
         return None;
     }
     Some(match facts.watching {
+        // The head has no predecessor: nobody holds, and its watch is the reason.
+        WatchTarget::Predecessor if row.position == 0 => (signs.nothing, "what it waits for", view.data(theme.bad)),
         WatchTarget::Predecessor => (signs.good, "its predecessor", view.data(theme.good)),
         WatchTarget::TwoBefore => (signs.good, "the two before", view.data(theme.good)),
         WatchTarget::Parent => (signs.herd, "the parent: herd", view.data(theme.wait)),
