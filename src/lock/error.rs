@@ -143,6 +143,11 @@ pub(super) fn is_transient(error: &Error) -> bool {
     matches!(error, Error::ConnectionLoss | Error::Timeout | Error::Custom(_) | Error::Throttled | Error::SessionMoved)
 }
 
+/// Returns whether the client library could not read a reply.
+pub(super) fn is_unreadable(error: &Error) -> bool {
+    matches!(error, Error::UnmarshalError { .. } | Error::UnexpectedError(_))
+}
+
 /// Returns the error of the lock at `lock` for a request to `act` on `path` that failed with an
 /// error that is not transient.
 pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path: &ZnodePath) -> LockError {

@@ -241,7 +241,8 @@ impl Lock {
     ///
     /// As [`acquire`](Self::acquire), and
     ///
-    /// - [`LockError::TimedOut`] when others held the lock all the time.
+    /// - [`LockError::TimedOut`] when the time is over: others held the lock, or the servers did not
+    ///   answer and the silence is not noticed yet.
     /// - [`LockError::ConnectionLost`] when there is no connection when the time is over.
     ///
     /// # Panics

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use zookeeper_client::{Acls, CreateMode, Error, Stat};
 
 use super::error::NotAcquired;
-use super::error::{is_transient, lock_error};
+use super::error::lock_error;
 use super::naming::{NodeMode, QueueNames};
 use super::retrying_client::{LastSeen, Listing, OwnNode, Retries, RetryingClient};
 use super::unanswered::{CreatePlace, QueuePlace};
@@ -131,7 +131,7 @@ impl NodeCreator<'_> {
                     self.cancelled()?;
                     continue;
                 }
-                Err(error) if is_transient(&error) => {
+                Err(error) if retries.may_help(&error) => {
                     let (own, after) = self.find(parent, names, &prefix).await?;
                     if let Some(own) = own {
                         self.client.meter.made(&own.path);

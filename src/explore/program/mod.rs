@@ -20,7 +20,7 @@ use crate::library::SharedLibrary;
 
 pub use board::Board;
 pub use deletion::Examination;
-pub use facts::{Deletion, DeletionOutcome, Facts, Hold, HoldKind, ShownQueue, Stage, Told, View};
+pub use facts::{Deletion, DeletionOutcome, Facts, Failure, Hold, HoldKind, Outcome, ShownQueue, Stage, Told, View};
 pub use foreign::ForeignNames;
 pub use locks::{LockProgram, Use};
 pub use paths::{LOCK, RESOURCE};

@@ -16,7 +16,7 @@ use super::LockError;
 use super::activity::{LockActivity, RequestKind, WatchPlace};
 use super::cost::AttemptMeter;
 use super::error::NotAcquired;
-use super::error::{is_transient, lock_error, session_ended};
+use super::error::{is_transient, is_unreadable, lock_error, session_ended};
 use super::unanswered::UnansweredCreates;
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::{SessionId, ZnodePath, Zxid};
@@ -205,7 +205,7 @@ impl RetryingClient {
         let mut retries = Retries::default();
         loop {
             match send().await {
-                Err(error) if is_transient(&error) => retries.wait().await,
+                Err(error) if retries.may_help(&error) => retries.wait().await,
                 answer => return answer,
             }
         }
@@ -262,6 +262,9 @@ impl RetryingClient {
     }
 }
 
+/// The number of failed tries after which a reply that cannot be read is final.
+const MAX_UNREADABLE: u32 = 5;
+
 /// The retries of one request: the first at once, the next ones after pauses that grow from 10 ms
 /// to one second.
 #[derive(Debug)]
@@ -278,6 +281,13 @@ impl Default for Retries {
 }
 
 impl Retries {
+    /// Returns whether a request that has failed with this error is to be sent again. A reply that
+    /// cannot be read leaves its outcome unknown, as a lost one does; but a server may send nothing
+    /// else.
+    pub(crate) fn may_help(&self, error: &Error) -> bool {
+        is_transient(error) || is_unreadable(error) && self.failures < MAX_UNREADABLE
+    }
+
     pub(crate) async fn wait(&mut self) {
         if self.failures > 0 {
             sleep(self.backoff.next_pause()).await;
