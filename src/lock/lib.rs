@@ -8,8 +8,9 @@
 //! The locks run on Tokio, in its single-threaded and its multi-threaded runtime, on every system
 //! that Tokio supports. They use a [`Client`](zookeeper_client::Client) of the application's own,
 //! with its session and its credentials. A lock can queue together with locks of Curator, kazoo,
-//! go-zookeeper and ZooKeeper's own recipes: see [`Naming`]. Servers before ZooKeeper 3.5 have no
-//! container nodes: there the [parents](Parents) that a lock creates stay.
+//! go-zookeeper and ZooKeeper's own recipes: see [`Naming`]. The servers must be of ZooKeeper 3.5 or
+//! later: older ones refuse to create a node and return its stat
+//! ([`ServerTooOld`](LockError::ServerTooOld), measured on 3.4.6).
 //!
 //! ```no_run
 //! # use lockscope_lock::{Algorithm, Lock};
