@@ -161,7 +161,8 @@
 //!   second, one second, two, and so on up to `T / 2`. The session stays open meanwhile.
 //! - **No node is left behind.** A dropped future, a timeout, an error and a dropped guard leave no
 //!   node. A background task deletes it, through lost connections, as long as the session lives.
-//!   Otherwise the end of the session deletes it.
+//!   Otherwise the end of the session deletes it. [`cleaned_up`] waits for these tasks: call it
+//!   before the runtime is shut down.
 //! - **A wait survives a reconnect.** It ends with the lock, with the timeout, or with the session
 //!   ([`SessionExpired`](LockError::SessionExpired)). After that the application needs a new client
 //!   and a new [`Lock`].
@@ -226,13 +227,15 @@
 //!   [`NumbersUsedUp`](LockError::NumbersUsedUp): remove the parent before.
 //! - **A server with a smaller `jute.maxbuffer`** than the default of 1 MiB closes the connection
 //!   at a longer create. The attempt treats that as a transient fault and tries again.
-//! - **A runtime that is shut down** stops the background tasks. Their nodes go with the session.
+//! - **A runtime that is shut down** stops the background tasks. Their nodes go with the session,
+//!   unless [`cleaned_up`] was awaited before.
 
 #![warn(clippy::missing_errors_doc)]
 
 mod activity;
 mod algorithm;
 mod attempt;
+mod background;
 mod cost;
 mod downgrade;
 mod error;
@@ -258,6 +261,7 @@ mod unanswered;
 #[doc(hidden)]
 pub use activity::{ActivityRecorder, LockActivity, RequestKind, WatchPlace};
 pub use algorithm::{Access, Algorithm};
+pub use background::cleaned_up;
 pub use cost::{Cost, CostCounter};
 pub use error::{LockError, Loss};
 pub use guard::Guard;
