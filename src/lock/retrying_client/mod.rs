@@ -94,9 +94,21 @@ impl RetryingClient {
     }
 
     /// Creates a node, once: after an error the caller finds out whether it was created.
+    ///
+    /// A node without a czxid cannot be told from another one of the same path. A client that asks
+    /// as for a server before 3.5 gets none: its node is deleted, and the error is that of such a
+    /// server ([`Unimplemented`](Error::Unimplemented)).
     pub(crate) async fn create(&self, node: &NewNode<'_>) -> Result<Created, Error> {
         self.meter.request(RequestKind::Create);
-        self.raw.create(node.clone()).await
+        let created = self.raw.create(node.clone()).await?;
+        if created.stat.is_invalid() {
+            let path = format!("{}{}", node.path, created.number);
+            self.meter.request(RequestKind::Delete);
+            // This fails only without a connection, or when the node is gone.
+            let _ = self.raw.delete(&path, None).await;
+            return Err(Error::Unimplemented);
+        }
+        Ok(created)
     }
 
     /// Lists a parent's children, once.
