@@ -32,7 +32,7 @@ pub struct Board {
 struct Shown {
     stage: Stage,
     held: Vec<Held>,
-    deletion: Option<Deletion>,
+    deletion: Option<Arc<Deletion>>,
     view: Option<Arc<View>>,
 }
 
@@ -64,9 +64,9 @@ impl Board {
         (shown.stage, shown.held) = (stage, Vec::new());
     }
 
-    /// Shows a deletion.
-    pub(super) fn show_deletion(&self, deletion: Deletion) {
-        self.shown().deletion = Some(deletion);
+    /// Shows what has become of a plan.
+    pub(super) fn change_deletion(&self, change: impl FnOnce(&mut Deletion)) {
+        change(Arc::make_mut(self.shown().deletion.get_or_insert_default()));
     }
 
     /// Shows what an observer shows.

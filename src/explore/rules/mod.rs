@@ -17,6 +17,7 @@ use deletion::Deletions;
 pub use limits::Limit;
 use limits::Traces;
 use observer::Observations;
+pub use observer::Reach;
 
 /// Something that must hold and does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +87,7 @@ impl Judge {
     /// Records that a process is stopped.
     pub fn stops(&mut self, client: usize) {
         self.stopped.insert(client, 0);
+        self.observations.stops(client);
     }
 
     /// Records that a process has run for a second. One that was stopped must know of its loss a
@@ -94,11 +96,14 @@ impl Judge {
         if let Some(seconds) = self.stopped.get_mut(&client) {
             *seconds = (*seconds + 1).min(KNOWS_AFTER);
         }
+        self.observations.runs(client);
+        self.deletions.runs(client);
     }
 
     /// Records that the connection of a client has ended.
     pub fn loses_connection(&mut self, client: usize) {
         self.cut.insert(client);
+        self.observations.loses_connection(client);
     }
 
     /// Returns the limit that explains why a client may take a lock for held that it has lost; `None`
@@ -125,14 +130,14 @@ impl Judge {
         czxids.into_iter().any(|czxid| self.traces.was_overwritten(czxid)).then_some(Limit::Overwritten)
     }
 
-    /// Returns what does not hold after a step with these transactions. `is_current` tells whether a
-    /// client has been told of everything.
+    /// Returns what does not hold after a step with these transactions. `reach` tells how far a client
+    /// has been told of everything.
     pub fn check(
         &mut self,
         ensemble: &Ensemble,
         fresh: &[Rc<Commit>],
         facts: &[&Facts],
-        is_current: impl Fn(usize) -> bool,
+        reach: impl Fn(usize) -> Reach,
     ) -> Option<Violation> {
         for commit in fresh {
             self.observations.changed(commit, facts);
@@ -142,13 +147,13 @@ impl Judge {
         }
         let is_disturbed = |client| self.cut.contains(&client) || self.stopped.contains_key(&client);
         let violation = self.deletions.check(ensemble, facts, is_disturbed);
-        let violation = violation.or_else(|| self.observations.check(ensemble, facts, is_current));
+        let violation = violation.or_else(|| self.observations.check(ensemble, facts, reach));
         violation.or_else(|| self.check_holds(ensemble, facts))
     }
 
     fn check_commit(&mut self, commit: &Commit, facts: &[&Facts]) -> Option<Violation> {
         for change in &commit.changes {
-            let by_deletion = self.deletions.changed(commit.by, change);
+            let by_deletion = self.deletions.changed(commit.by, commit.zxid, change);
             if let Some(leaves_other_data) = by_deletion {
                 self.traces.changed_by_stranger(change, leaves_other_data);
             } else if let Author::Session(author) = commit.by {

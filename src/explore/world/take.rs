@@ -5,7 +5,7 @@ use crate::ensemble::{Message, Request, WriteOp, session_of};
 use crate::library::{NOTICES_SILENCE_AFTER, TIMEOUT};
 use crate::process::Input;
 use crate::program::LOCK;
-use crate::rules::Violation;
+use crate::rules::{Reach, Violation};
 
 /// The seconds of silence after which the servers end a session, at the earliest: they may have
 /// heard from its client last a fifth of the timeout before the silence.
@@ -62,14 +62,14 @@ impl World {
     fn check(&mut self, explored: &Explored) -> Option<Violation> {
         let fresh = self.ensemble.take_fresh();
         let facts: Vec<_> = (0..self.places.len()).map(|client| &self.output(explored, client).facts).collect();
-        let is_current = |client: usize| {
+        let reach = |client: usize| {
             let place = &self.places[client];
             let link = place.link.filter(|_| !place.stalled && !place.stopped).and_then(|id| self.ensemble.link(id));
-            link.is_some_and(|link| {
-                link.requests.is_empty() && link.messages.is_empty() && !self.ensemble.lag_of(link.member).1
-            })
+            let Some(link) = link else { return Reach::Silent };
+            let is_quiet = link.requests.is_empty() && link.messages.is_empty();
+            if is_quiet && !self.ensemble.lag_of(link.member).1 { Reach::Current } else { Reach::Behind }
         };
-        self.judge.check(&self.ensemble, &fresh, &facts, is_current)
+        self.judge.check(&self.ensemble, &fresh, &facts, reach)
     }
 
     fn carry_out(&mut self, id: LinkId) {

@@ -1,176 +1,158 @@
-//! What must hold for a guarded deletion: it hits the confirmed node or nothing, and its outcome
-//! never says less than what its session has done.
+//! What must hold for a deletion, and for a request to release.
+//!
+//! It hits the confirmed node or nothing. It sends nothing before the intent is recorded and the node
+//! was examined, and nothing after the outcome is recorded. Its outcome says no less than what its
+//! session has done, and no more than what can be known, and it comes in time.
+
+mod done;
+mod outcome;
+mod sent;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lockscope_sandbox::parts::{known, parent};
-
-use super::{Limit, Violation};
+use super::Violation;
 use crate::ensemble::{Author, Change, Ensemble, LinkId, Request, WriteOp, session_of};
-use crate::program::{Deletion, DeletionOutcome, Facts};
+use crate::program::{Deletion, Facts, Stage};
+use done::{Done, NodeId};
+use sent::Sent;
 
-/// A node: its path and the transaction that created it.
-type NodeId = (Arc<str>, i64);
+/// The data of a node whose owner is asked to release it.
+pub(super) const REVOKE: &[u8] = b"__REVOKE__";
 
-/// The deletions of a run, by client.
+/// The deletions of a run.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Deletions(BTreeMap<usize, Done>);
-
-/// What one client's session has done to the nodes of others.
-#[derive(Clone, Debug, Hash)]
-struct Done {
-    target: NodeId,
-    /// The data of the nodes of the next writes, before these.
-    before: BTreeMap<Arc<str>, Arc<[u8]>>,
-    /// Whether it has deleted the confirmed node.
-    has_deleted: bool,
-    /// Another node that it has deleted.
-    deleted_other: Option<Arc<str>>,
-    /// The nodes that it has written to.
-    raised: BTreeSet<NodeId>,
-    /// The nodes that have its data in place of their own, which are kept here.
-    overwritten: BTreeMap<NodeId, Arc<[u8]>>,
-    /// Whether it has ever written to a node that is neither the confirmed one nor, if that existed
-    /// when the deletion was confirmed, its parent.
-    has_hit_other: bool,
-    /// The transaction that created the parent when the deletion was confirmed.
-    parent: Option<i64>,
+pub(super) struct Deletions {
+    works: BTreeMap<usize, Work>,
+    /// The nodes that have existed.
+    created: BTreeSet<NodeId>,
 }
 
-impl Done {
+/// The work on a plan.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Work {
+    /// What has become of the nodes, in the order of the plan.
+    nodes: Vec<Done>,
+    sent: Sent,
+    /// The data of the nodes of the next writes, before these.
+    before: BTreeMap<Arc<str>, Arc<[u8]>>,
+    /// The node that the last request worked on.
+    at_work: usize,
+    /// The seconds for which its process has run.
+    second: u32,
+    /// Whether it was disturbed: a connection was lost, or the process was stopped.
+    is_disturbed: bool,
+}
+
+impl Work {
     fn new(deletion: &Deletion, ensemble: &Ensemble) -> Self {
-        let parent = parent(&deletion.path).and_then(|parent| ensemble.tree().node(known(parent)));
-        Self {
-            target: (Arc::clone(&deletion.path), deletion.czxid),
-            before: BTreeMap::new(),
-            has_deleted: false,
-            deleted_other: None,
-            raised: BTreeSet::new(),
-            overwritten: BTreeMap::new(),
-            has_hit_other: false,
-            parent: parent.ok().map(|parent| parent.czxid),
-        }
+        let nodes = deletion.nodes.iter().map(|node| Done::new(node, deletion.asks, ensemble)).collect();
+        Self { nodes, ..Self::default() }
     }
 
-    /// Records a change of its own session. Returns whether it leaves a node with other data.
-    fn changed(&mut self, change: &Change) -> bool {
-        match change {
-            Change::Created { .. } => false,
-            Change::Deleted { path, czxid, .. } => {
-                let node = (Arc::clone(path), *czxid);
-                self.overwritten.remove(&node);
-                if node == self.target {
-                    self.has_deleted = true;
-                } else {
-                    self.deleted_other = Some(Arc::clone(path));
-                }
-                false
+    fn check(
+        &mut self,
+        client: usize,
+        deletion: &Deletion,
+        facts: &Facts,
+        ensemble: &Ensemble,
+        created: &BTreeSet<NodeId>,
+    ) -> Option<Violation> {
+        self.before.clear();
+        let wrong = self.sent.check(client, deletion, ensemble, self.second);
+        if let Some(what) = wrong.or_else(|| self.check_order(deletion)) {
+            return Some(Violation { what: format!("the deletion {what}"), limit: None });
+        }
+        for index in 0..self.nodes.len() {
+            if let Some(violation) = self.check_node(index, deletion, ensemble, created) {
+                return Some(violation);
             }
-            Change::DataChanged { path, czxid, data, .. } => {
-                let node = (Arc::clone(path), *czxid);
-                let own = self.overwritten.remove(&node).or_else(|| self.before.get(path).cloned());
-                self.raised.insert(node.clone());
-                self.has_hit_other |= *czxid != self.target.1 && Some(*czxid) != self.parent;
-                match own {
-                    Some(own) if own != *data => {
-                        self.overwritten.insert(node, own);
-                        true
-                    }
-                    _ => false,
+        }
+        let stays = deletion.is_over && !matches!(facts.stage, Stage::Ended(_));
+        stays.then(|| Violation { what: "the deletion is over, and its session is not".to_owned(), limit: None })
+    }
+
+    /// Checks that the nodes are worked on from a queue's end to its head, one after the other.
+    fn check_order(&self, deletion: &Deletion) -> Option<String> {
+        for node in &deletion.nodes {
+            let Some(intended) = node.intended else { continue };
+            let is_before = |other: &&crate::program::Doomed| other.position > node.position;
+            let later = deletion.nodes.iter().filter(is_before);
+            for other in later {
+                let is_open = other.intended.is_some() && other.logged.is_none();
+                if is_open || other.intended.is_some_and(|other| other > intended) {
+                    return Some(format!("works on {} before {}, which is behind it", node.path, other.path));
                 }
             }
         }
-    }
-
-    /// Records a change of somebody else. It undoes what the session has done to the data.
-    fn others_changed(&mut self, change: &Change) {
-        if let Change::Deleted { path, czxid, .. } | Change::DataChanged { path, czxid, .. } = change {
-            self.overwritten.remove(&(Arc::clone(path), *czxid));
-        }
-    }
-
-    /// Returns what the outcome says wrongly, and the limit that explains it.
-    fn judge(&self, outcome: &DeletionOutcome, ensemble: &Ensemble, is_disturbed: bool) -> Option<Violation> {
-        let exists = |(path, czxid): &NodeId| ensemble.tree().node(path).is_ok_and(|node| node.czxid == *czxid);
-        let ending = outcome.ending;
-        let (path, _) = &self.target;
-        let is_uncertain = is_disturbed || !outcome.in_time;
-        let says_raised = |(path, _): &NodeId| outcome.overwritten || outcome.raised.as_ref() == Some(path);
-        let untold = self.raised.iter().find(|node| exists(node) && !says_raised(node));
-        let wrong = if let Some(other) = &self.deleted_other {
-            let limit = outcome.window.then_some(Limit::DeletedOther);
-            return Some(Violation { what: format!("it deletes {other}, which is not the confirmed node"), limit });
-        } else if self.has_deleted && !matches!(ending, "deleted" | "not-known") {
-            format!("it has deleted {path}")
-        } else if !self.has_deleted && ending == "deleted" {
-            format!("it has not deleted {path}")
-        } else if matches!(ending, "gone" | "changed-hands") && exists(&self.target) {
-            format!("{path} still exists")
-        } else if ending == "not-known" && !is_uncertain {
-            "no reply was lost".to_owned()
-        } else if let Some(((path, _), _)) = self.overwritten.iter().next().filter(|_| !outcome.overwritten) {
-            format!("it has replaced the data of {path}, and does not say so")
-        } else if outcome.overwritten && !self.has_hit_other && !is_uncertain {
-            "it has written to no other node, and says so".to_owned()
-        } else if let Some((path, _)) = untold.filter(|_| ending != "deleted") {
-            format!("it has raised the version of {path}, and does not say so")
-        } else if outcome.raised.is_some() && self.raised.is_empty() && !is_uncertain {
-            "it has raised no version, and says so".to_owned()
-        } else {
-            return None;
-        };
-        Some(Violation { what: format!("the deletion ends as {ending}, but {wrong}"), limit: None })
+        None
     }
 }
 
 impl Deletions {
+    /// Records that a process has run for a second.
+    pub(super) fn runs(&mut self, client: usize) {
+        if let Some(work) = self.works.get_mut(&client) {
+            work.second += 1;
+        }
+    }
+
     /// Records the data that a request is about to replace.
     pub(super) fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
-        let Some(done) = self.0.get_mut(&id.client) else { return };
-        let writes = match request {
-            Request::Write(write) => std::slice::from_ref(write),
-            Request::Multi(writes) => writes,
-            _ => return,
-        };
-        for write in writes {
+        let Some(work) = self.works.get_mut(&id.client) else { return };
+        let number = ensemble.link(id).and_then(|link| link.requests.front()).map_or(0, |(number, _)| *number);
+        work.at_work = work.sent.node_of(number);
+        for write in request.writes() {
             if let WriteOp::SetData { path, .. } = write
                 && let Ok(node) = ensemble.tree().node(path)
             {
-                done.before.insert(Arc::clone(path), node.data.clone().unwrap_or_default());
+                work.before.insert(Arc::clone(path), node.data.clone().unwrap_or_default());
             }
         }
     }
 
     /// Records a change. Returns `None` unless a deletion made it, and else whether it leaves a node
     /// with other data.
-    pub(super) fn changed(&mut self, by: Author, change: &Change) -> Option<bool> {
-        let author = |client: &usize| by == Author::Session(session_of(*client));
+    pub(super) fn changed(&mut self, by: Author, zxid: i64, change: &Change) -> Option<bool> {
         let mut made = None;
-        for (client, done) in &mut self.0 {
-            if author(client) {
-                made = Some(done.changed(change));
-            } else {
-                done.others_changed(change);
+        if let (false, Change::Created { path, .. }) = (self.works.is_empty(), change) {
+            self.created.insert((Arc::clone(path), zxid));
+        }
+        for (client, work) in &mut self.works {
+            let is_author = by == Author::Session(session_of(*client));
+            let at_work = work.at_work;
+            for (index, node) in work.nodes.iter_mut().enumerate() {
+                node.note(change);
+                if is_author && index == at_work {
+                    made = Some(node.changed(change, &work.before));
+                } else {
+                    node.others_changed(change);
+                }
             }
         }
         made
     }
 
-    /// Checks the outcomes. `is_disturbed` tells whether a client can have missed a reply.
+    /// Checks what the deletions have sent, and their outcomes. `is_disturbed` tells whether a client
+    /// can have missed a reply.
     pub(super) fn check(
         &mut self,
         ensemble: &Ensemble,
         facts: &[&Facts],
         is_disturbed: impl Fn(usize) -> bool,
     ) -> Option<Violation> {
-        for (client, deletion) in
-            facts.iter().enumerate().filter_map(|(at, facts)| Some((at, facts.deletion.as_ref()?)))
-        {
-            let done = self.0.entry(client).or_insert_with(|| Done::new(deletion, ensemble));
-            done.before.clear();
-            let outcome = deletion.outcome.as_ref();
-            if let Some(violation) = outcome.and_then(|outcome| done.judge(outcome, ensemble, is_disturbed(client))) {
+        for (client, facts) in facts.iter().enumerate() {
+            let Some(deletion) = &facts.deletion else { continue };
+            let work = self.works.entry(client).or_default();
+            if deletion.nodes.is_empty() {
+                continue;
+            }
+            if work.nodes.is_empty() {
+                *work = Work::new(deletion, ensemble);
+            }
+            work.is_disturbed = is_disturbed(client);
+            let violation = work.check(client, deletion, facts, ensemble, &self.created);
+            if let Some(violation) = violation {
                 return Some(violation);
             }
         }

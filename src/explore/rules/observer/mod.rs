@@ -1,232 +1,212 @@
-//! What must hold for an observer: its table equals the tree when nothing is under way, and what it
-//! reports has happened.
+//! What must hold for an observer.
+//!
+//! Each report is checked when it comes: it is true, it comes once, and in order. Whenever the
+//! observer has been told of everything and says that its table is settled, the table equals the
+//! tree, and everything that happened since the last time was reported, unless a cut was reported
+//! that explains the gap. And within some seconds it is settled: nothing is excused for good.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
-use std::sync::Arc;
+mod history;
+mod reports;
+mod table;
 
-use lockscope_base::znode::Sequence;
-use lockscope_model::queue::LockEvent;
-use lockscope_sandbox::parts::{Owner, Tree, name, parent};
+use std::collections::BTreeMap;
 
 use super::Violation;
-use crate::ensemble::{Change, Commit, Ensemble};
-use crate::program::{Facts, Told, View};
+use crate::ensemble::{Commit, Ensemble};
+use crate::program::{Facts, Stage, View};
+use history::{History, Kind};
+use reports::Reports;
+use table::difference;
 
-/// The nodes of sessions that have existed, by path and czxid, with the transaction that deleted
-/// them.
-type History = BTreeMap<(Arc<str>, i64), Option<i64>>;
+/// The seconds within which an observer whose requests are answered is settled: the longest pause
+/// between two tries, and some for the reading.
+const SETTLES_WITHIN: u32 = 14;
 
-/// Path, czxid and owner of a node.
-type Queued = (Arc<str>, i64, Option<i64>);
+/// The same after events have come faster than they were taken.
+const SETTLES_AFTER_OVERLOAD: u32 = 30;
 
-/// The nodes of each lock, by its path.
-type Queues = BTreeMap<Arc<str>, Vec<Queued>>;
+/// The seconds without an answer after which an observer does not claim to be settled.
+const NOTICES_SILENCE_WITHIN: u32 = 5;
+
+/// How a client and the servers reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The client has been told of everything.
+    Current,
+    /// Something is under way, or its member lags.
+    Behind,
+    /// Nothing moves.
+    Silent,
+}
 
 /// What observers are compared with.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Observations {
     history: History,
-    /// The number of reports of each client that were checked.
-    checked: BTreeMap<usize, usize>,
+    observers: BTreeMap<usize, Watched>,
+}
+
+/// One observer.
+#[derive(Clone, Debug, Default, Hash)]
+struct Watched {
+    reports: Reports,
+    /// The number of reports, and of batches, that were checked.
+    checked: usize,
+    batches: u32,
+    found: bool,
+    /// The length of the log when it was settled and current for the last time.
+    settled_at: Option<usize>,
+    /// Whether a connection was lost since then.
+    was_cut: bool,
+    /// The seconds for which it is not settled although it was current in each, and for which
+    /// nothing has reached it.
+    unsettled: u32,
+    silent: u32,
+    /// How it was reached since the last second.
+    was_current: bool,
+    was_silent: bool,
 }
 
 impl Observations {
     /// Records a transaction, if somebody observes.
-    pub(super) fn changed(&mut self, commit: &Rc<Commit>, facts: &[&Facts]) {
-        if facts.iter().all(|facts| facts.view.is_none()) {
-            return;
-        }
-        for change in &commit.changes {
-            match change {
-                Change::Created { path, owner: Some(_) } => {
-                    self.history.insert((Arc::clone(path), commit.zxid), None);
-                }
-                Change::Deleted { path, czxid, owner: Some(_), .. } => {
-                    self.history.insert((Arc::clone(path), *czxid), Some(commit.zxid));
-                }
-                _ => {}
-            }
+    pub(super) fn changed(&mut self, commit: &Commit, facts: &[&Facts]) {
+        if facts.iter().any(|facts| facts.view.is_some()) {
+            self.history.add(commit);
         }
     }
 
-    /// Checks what was reported since the last call, and compares the tables of the observers that
-    /// `is_current` names with the tree.
+    /// Records that the connection of a client has ended.
+    pub(super) fn loses_connection(&mut self, client: usize) {
+        if let Some(watched) = self.observers.get_mut(&client) {
+            (watched.was_cut, watched.unsettled) = (true, 0);
+            watched.reports.losses += 1;
+        }
+    }
+
+    /// Records that a process is stopped.
+    pub(super) fn stops(&mut self, client: usize) {
+        if let Some(watched) = self.observers.get_mut(&client) {
+            (watched.unsettled, watched.silent) = (0, 0);
+        }
+    }
+
+    /// Records that a process has run for a second.
+    pub(super) fn runs(&mut self, client: usize) {
+        if let Some(watched) = self.observers.get_mut(&client) {
+            watched.unsettled += u32::from(watched.was_current);
+            watched.silent = if watched.was_silent { watched.silent + 1 } else { 0 };
+            (watched.was_current, watched.was_silent) = (false, true);
+        }
+    }
+
+    /// Checks what the observers have reported and show.
     pub(super) fn check(
         &mut self,
         ensemble: &Ensemble,
         facts: &[&Facts],
-        is_current: impl Fn(usize) -> bool,
+        reach: impl Fn(usize) -> Reach,
     ) -> Option<Violation> {
-        for (client, view) in facts.iter().enumerate().filter_map(|(at, facts)| Some((at, facts.view.as_ref()?))) {
-            let checked = self.checked.entry(client).or_default();
-            if *checked < view.happenings.len() {
-                *checked = view.happenings.len();
-                if let Some(what) = wrong_report(&self.history, &view.happenings) {
-                    return Some(Violation { what: format!("observer {client} reports {what}"), limit: None });
-                }
+        for (client, facts) in facts.iter().enumerate() {
+            let Some(view) = &facts.view else { continue };
+            let watched = self.observers.entry(client).or_default();
+            let mut wrong = watched.check_reports(&self.history, view).map(|what| format!("reports {what}"));
+            // A later session is another observer's.
+            if wrong.is_none() && !matches!(facts.stage, Stage::Ended(_)) {
+                let reach = reach(client);
+                wrong = watched.check_time(view, reach);
+                wrong = wrong.or_else(|| watched.check_settled(&self.history, ensemble, view, reach));
             }
-            if view.is_settled
-                && is_current(client)
-                && let Some(what) = difference(ensemble.tree(), view)
+            if let Some(what) = wrong {
+                return Some(Violation { what: format!("observer {client} {what}"), limit: None });
+            }
+        }
+        None
+    }
+}
+
+impl Watched {
+    /// Checks the new reports, and a settled table against them.
+    fn check_reports(&mut self, history: &History, view: &View) -> Option<String> {
+        if self.batches == view.batches {
+            return None;
+        }
+        self.batches = view.batches;
+        while self.checked < view.happenings.len() || view.found.is_some() && !self.found {
+            if let Some((_, queues)) = view.found.as_ref().filter(|(before, _)| *before == self.checked && !self.found)
             {
-                return Some(Violation { what: format!("observer {client} shows {what}"), limit: None });
+                self.found = true;
+                if let Some(path) = self.reports.found(history, queues) {
+                    return Some(format!("{path}, and there was no such node"));
+                }
+                continue;
+            }
+            let report = &view.happenings[self.checked];
+            self.checked += 1;
+            if report.event == lockscope_model::queue::LockEvent::Overloaded && !view.may_overflow {
+                return Some("an overload, and it has room for all changes".to_owned());
+            }
+            if let Some(why) = self.reports.wrong(history, report, &view.happenings[self.checked..], view.is_recursive)
+            {
+                let (event, path) = (report.event.id(), &report.path);
+                return Some(if path.is_empty() {
+                    format!("{event}: {why}")
+                } else {
+                    format!("{event} of {path} (transaction {}): {why}", report.czxid)
+                });
             }
         }
-        None
-    }
-}
-
-/// Returns what differs between a table and the tree.
-fn difference(tree: &Tree, view: &View) -> Option<String> {
-    let there = queues_of(tree);
-    let mut shown = Queues::new();
-    for queue in &view.queues {
-        shown.entry(Arc::clone(&queue.lock)).or_default().extend(queue.nodes.iter().cloned());
-        if !queue.nodes.is_sorted_by_key(place) {
-            return Some(format!("a wrong order: {:?}", queue.nodes));
+        if view.is_settled && self.reports.is_cut {
+            return Some("no end of a cut, and shows a settled table".to_owned());
         }
-    }
-    // Nodes of several recipes at one path are shown as a queue each.
-    for nodes in shown.values_mut() {
-        nodes.sort_by_key(place);
-    }
-    (shown != there).then(|| format!("{shown:?}, but the servers have {there:?}"))
-}
-
-/// Returns the queues of a tree: each node that a session owns, in the order of the numbers.
-fn queues_of(tree: &Tree) -> Queues {
-    let mut queues = Queues::new();
-    for path in tree.owners().flat_map(|(_, paths)| paths) {
-        let Ok(node) = tree.node(path) else { continue };
-        let Owner::Session(session) = node.owner else { continue };
-        let entry = (Arc::clone(path), node.czxid, Some(session));
-        queues.entry(lock_of(path)).or_default().push(entry);
-    }
-    for nodes in queues.values_mut() {
-        nodes.sort_by_key(place);
-    }
-    queues
-}
-
-/// Returns the place of a node in its queue.
-fn place((path, czxid, _): &Queued) -> (Option<i32>, i64) {
-    (number(path), *czxid)
-}
-
-/// Returns the path of a node's lock: its parent, or itself if it has no number.
-fn lock_of(path: &Arc<str>) -> Arc<str> {
-    if number(path).is_none() { Arc::clone(path) } else { parent(path).unwrap_or_default().into() }
-}
-
-fn number(path: &str) -> Option<i32> {
-    Sequence::split(name(path)).map(|(_, number)| number.0)
-}
-
-/// Returns the first report that is not true, as a part of a sentence.
-fn wrong_report(history: &History, reports: &[Told]) -> Option<String> {
-    let mut earlier = Reports::default();
-    reports.iter().find_map(|report| {
-        let why = earlier.wrong(history, report)?;
-        Some(format!("{} of {} (transaction {}): {why}", report.event.id(), report.path, report.czxid))
-    })
-}
-
-/// What was reported so far.
-#[derive(Default)]
-struct Reports {
-    told: BTreeSet<(Kind, Arc<str>, i64)>,
-    last_join: i64,
-    last_end: i64,
-    /// Whether there is a cut. What happens during one has no order.
-    is_cut: bool,
-}
-
-/// The events of a contender: each comes once.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Joins,
-    Acquires,
-    Ends,
-}
-
-impl Reports {
-    /// Adds a report. Returns why it is not true.
-    fn wrong(&mut self, history: &History, report: &Told) -> Option<&'static str> {
-        let Told { event, path, czxid, .. } = report;
-        let kind = match event {
-            LockEvent::Released | LockEvent::Left | LockEvent::Expired => Kind::Ends,
-            LockEvent::Acquired => Kind::Acquires,
-            LockEvent::Enqueued => Kind::Joins,
-            LockEvent::Disconnected | LockEvent::Overloaded => {
-                self.is_cut = true;
-                return None;
-            }
-            LockEvent::Resynced => {
-                (self.last_join, self.last_end, self.is_cut) = (0, 0, false);
-                return None;
-            }
-            LockEvent::Waits => return Some("no client that stands first waits"),
-            LockEvent::LockFound | LockEvent::LockGone | LockEvent::Reconnected | LockEvent::Settled => {
-                return None;
-            }
-        };
-        if !self.told.insert((kind, Arc::clone(path), *czxid)) {
-            return Some("that was reported before");
+        if view.is_settled && !self.found {
+            return Some("nothing that it found, and shows a settled table".to_owned());
         }
-        if candidates(history, path, *czxid).next().is_none() {
-            return Some("there was no such node");
-        }
-        let never_held = !candidates(history, path, *czxid).any(|node| was_first(history, node));
-        match kind {
-            Kind::Acquires if never_held => Some("it was never the first"),
-            Kind::Acquires => None,
-            Kind::Joins => {
-                let is_late = !self.is_cut && *czxid > 0 && *czxid < self.last_join;
-                self.last_join = self.last_join.max(*czxid);
-                is_late.then_some("a later node was reported before it")
-            }
-            Kind::Ends if *event == LockEvent::Released && never_held => Some("it never held"),
-            Kind::Ends => self.wrong_end(history, report),
-        }
+        let differs = view.is_settled.then(|| self.reports.differs(history, &view.queues))?;
+        differs.map(|what| format!("one thing, and shows {what}"))
     }
 
-    fn wrong_end(&mut self, history: &History, report: &Told) -> Option<&'static str> {
-        let ends: Vec<i64> =
-            candidates(history, &report.path, report.czxid).filter_map(|(_, deleted)| *deleted).collect();
-        if ends.is_empty() {
-            return Some("it still exists");
+    /// Checks that it settles in time, and notices in time that nothing reaches it.
+    fn check_time(&mut self, view: &View, reach: Reach) -> Option<String> {
+        self.was_current |= reach == Reach::Current;
+        self.was_silent &= reach == Reach::Silent;
+        if reach != Reach::Silent {
+            self.silent = 0;
         }
-        if report.deleted_by.is_some_and(|by| !ends.contains(&by)) {
-            return Some("another transaction deleted it");
+        let limit = if view.may_overflow { SETTLES_AFTER_OVERLOAD } else { SETTLES_WITHIN };
+        if view.is_settled {
+            self.unsettled = 0;
         }
-        if let [end] = ends[..] {
-            let is_late = !self.is_cut && end < self.last_end;
-            self.last_end = self.last_end.max(end);
-            return is_late.then_some("a later end was reported before it");
+        if self.unsettled > limit {
+            return Some(format!("is not settled after {limit} seconds in which all its requests were answered"));
         }
-        None
+        (view.is_settled && self.silent > NOTICES_SILENCE_WITHIN)
+            .then(|| format!("shows a settled table {NOTICES_SILENCE_WITHIN} seconds after the servers' last sign"))
     }
-}
 
-/// Returns the nodes that a report can mean. An unread node has a path, and no known czxid.
-fn candidates<'a>(
-    history: &'a History,
-    path: &'a Arc<str>,
-    czxid: i64,
-) -> impl Iterator<Item = (&'a (Arc<str>, i64), &'a Option<i64>)> {
-    history.iter().filter(move |((at, created), _)| at == path && (czxid < 0 || *created == czxid))
-}
-
-/// Returns whether a node was the first of its queue at any time. Nodes that one transaction
-/// deletes go one after the other, as their events do.
-fn was_first(history: &History, ((path, created), deleted): (&(Arc<str>, i64), &Option<i64>)) -> bool {
-    let until = deleted.unwrap_or(i64::MAX);
-    let lock = lock_of(path);
-    history.iter().all(|((other, other_created), other_deleted)| {
-        let is_before = lock_of(other) == lock
-            && (number(other), *other_created) < (number(path), *created)
-            && *other_created < until;
-        !is_before || other_deleted.is_some_and(|gone| gone <= until)
-    })
+    /// Checks a settled observer that has been told of everything.
+    fn check_settled(&mut self, history: &History, ensemble: &Ensemble, view: &View, reach: Reach) -> Option<String> {
+        let is_due = view.is_settled && reach == Reach::Current;
+        if !is_due || self.settled_at == Some(history.log.len()) && !self.was_cut {
+            return None;
+        }
+        if let Some(what) = difference(ensemble.tree(), view) {
+            return Some(format!("shows {what}"));
+        }
+        if self.settled_at.is_some() && self.was_cut && self.reports.losses > 0 && self.reports.told_from == 0 {
+            return Some("does not report a lost connection".to_owned());
+        }
+        let before = self.settled_at.replace(history.log.len()).unwrap_or_default();
+        self.was_cut = false;
+        let from = if view.is_recursive { before.max(self.reports.told_from) } else { history.log.len() };
+        let untold = history.log[from..].iter().find(|(kind, life)| self.reports.lacks(history, *kind, *life, from));
+        untold.map(|(kind, life)| {
+            let what = match kind {
+                Kind::Joins => "joined",
+                Kind::Acquires => "acquired",
+                Kind::Ends => "is gone",
+            };
+            let life = history.life(*life);
+            format!("does not report that {} (transaction {}) {what}", life.path, life.czxid)
+        })
+    }
 }
