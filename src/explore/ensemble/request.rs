@@ -80,6 +80,17 @@ pub enum Request {
     RemoveRecursive(Arc<str>),
 }
 
+impl Request {
+    /// Returns the writes.
+    pub fn writes(&self) -> &[WriteOp] {
+        match self {
+            Self::Write(write) => std::slice::from_ref(write),
+            Self::Multi(writes) => writes,
+            _ => &[],
+        }
+    }
+}
+
 /// The answer to a request that was carried out.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub enum Answer {

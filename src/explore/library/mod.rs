@@ -94,6 +94,16 @@ impl Library {
         }
     }
 
+    /// Returns the number of requests that were made so far, and one.
+    pub fn next_request(&self) -> u32 {
+        self.next_xid
+    }
+
+    /// Returns whether a write was made and is not answered.
+    pub fn awaits_write(&self) -> bool {
+        self.replies.values().any(|pending| !pending.request.writes().is_empty())
+    }
+
     /// Returns whether the session has ended, as the library sees it.
     pub fn is_over(&self) -> bool {
         self.state.is_terminated()

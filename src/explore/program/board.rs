@@ -33,7 +33,7 @@ struct Shown {
     stage: Stage,
     held: Vec<Held>,
     outcomes: Vec<Outcome>,
-    deletion: Option<Deletion>,
+    deletion: Option<Arc<Deletion>>,
     view: Option<Arc<View>>,
 }
 
@@ -76,9 +76,9 @@ impl Board {
         self.shown().outcomes.push(outcome);
     }
 
-    /// Shows a deletion.
-    pub(super) fn show_deletion(&self, deletion: Deletion) {
-        self.shown().deletion = Some(deletion);
+    /// Shows what has become of a plan.
+    pub(super) fn change_deletion(&self, change: impl FnOnce(&mut Deletion)) {
+        change(Arc::make_mut(self.shown().deletion.get_or_insert_default()));
     }
 
     /// Shows what an observer shows.

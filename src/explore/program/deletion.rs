@@ -1,23 +1,23 @@
-//! A program that deletes another client's node as the console does.
+//! Programs that delete other clients' nodes, or ask their owners to release, as the console does.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_live::admin::{
-    Action, DeletePlan, Ending, Examine, NodeOutcome, NodeRun, Permission, PlannedNode, delete_over, find_guards,
+    Action, DeletePlan, Ending, Examine, IntentLog, NodeOutcome, OwnSession, Permission, PlannedNode, execute_over,
+    find_guards,
 };
 use lockscope_model::diagnose::TableAt;
-use lockscope_model::queue::{Change, ConnectionState, LockTable};
+use lockscope_model::queue::{Change, ConnectionState, ContenderState, LockTable};
 use lockscope_requests::Requests;
 use zookeeper_client::{Error, SessionState, Stat};
 
 use super::board::Board;
-use super::facts::{Deletion, DeletionOutcome, Stage};
+use super::facts::{Deletion, DeletionOutcome, Doomed, Look, Stage, Verdict};
 use super::foreign::again;
 use super::paths::LOCK;
-use crate::library::{SharedLibrary, lock, shared};
+use crate::library::{SharedLibrary, SimClient, lock, shared};
 
 /// The time limit of a deletion after its examination, as the console sets it.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -25,42 +25,58 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The time at which the table is looked at. No deletion depends on it.
 const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
-/// How the node is examined again, right before its deletion.
+/// What is done to which nodes, and how they are examined again before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Examination {
-    /// The confirmed facts count as still true.
-    Same,
-    /// The node is read again.
+pub enum Deleting {
+    /// The first node is deleted. The confirmed facts count as still true.
+    First,
+    /// The same, and the node is read again.
     Reads,
+    /// The last node is deleted, and an examination may find a difference, or fail.
+    Changes,
+    /// All nodes are deleted, or those up to where somebody stops the work.
+    All,
+    /// All nodes are deleted, and the log cannot always be written.
+    Unlogged,
+    /// The owner of the first node is asked to release it.
+    Revokes,
 }
 
-impl fmt::Display for Examination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Same => "delete",
+impl Deleting {
+    pub(super) const ALL: [Self; 6] =
+        [Self::First, Self::Reads, Self::Changes, Self::All, Self::Unlogged, Self::Revokes];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::First => "delete",
             Self::Reads => "delete+reads",
-        })
+            Self::Changes => "delete+changes",
+            Self::All => "delete+all",
+            Self::Unlogged => "delete+unlogged",
+            Self::Revokes => "revoke",
+        }
+    }
+
+    /// Returns the nodes of the plan, of those that are there, in their order.
+    fn chosen(self, found: &[(ZnodePath, Node)]) -> Vec<ZnodePath> {
+        let chosen = match self {
+            Self::First | Self::Reads | Self::Revokes => &found[..1],
+            Self::Changes => &found[found.len() - 1..],
+            Self::All | Self::Unlogged => found,
+        };
+        chosen.iter().map(|(path, _)| path.clone()).collect()
     }
 }
 
-/// Returns the facts of an outcome.
-fn outcome_of(outcome: &NodeOutcome, in_time: bool) -> DeletionOutcome {
-    DeletionOutcome {
-        ending: outcome.ending.id(),
-        window: matches!(outcome.ending, Ending::Deleted { window: true } | Ending::DeletedOther),
-        raised: outcome.raised.as_ref().map(|raised| raised.as_str().into()),
-        overwritten: outcome.overwritten,
-        in_time,
-    }
-}
-
-/// Looks for a node `looks` times at most, and deletes the first one that it finds.
-pub(super) async fn run(examination: Examination, looks: u32, library: SharedLibrary, board: Board) {
+/// Looks for nodes `looks` times at most, and works on the first that it finds.
+pub(super) async fn run(deleting: Deleting, looks: u32, library: SharedLibrary, board: Board) {
     let client = shared(&library);
+    board.change_deletion(|_| {});
     let ended = async {
         for _ in 0..looks {
-            if let Some((path, node)) = find(&*client).await? {
-                return delete(examination, &library, &*client, path, node, &board).await;
+            let found = find(&*client).await?;
+            if !found.is_empty() {
+                return delete(deleting, &library, found, &board).await;
             }
         }
         Ok("there is nothing to delete".to_owned())
@@ -69,25 +85,24 @@ pub(super) async fn run(examination: Examination, looks: u32, library: SharedLib
     board.show(Stage::Ended(Some(ended)));
 }
 
-/// Finds the lock's own node if a session owns it, or else the first node below it that one owns.
-async fn find(client: &dyn Requests) -> Result<Option<(ZnodePath, Node)>, Error> {
-    let Some(own) = read(client, LOCK).await? else { return Ok(None) };
+/// Finds the lock's own node if a session owns it, or else the nodes below it that sessions own.
+async fn find(client: &dyn Requests) -> Result<Vec<(ZnodePath, Node)>, Error> {
+    let Some(own) = read(client, LOCK).await? else { return Ok(Vec::new()) };
     if own.1.stat.ephemeral_owner.is_some() {
-        return Ok(Some(own));
+        return Ok(vec![own]);
     }
     let mut names = match again(|| client.children(LOCK)).await {
         Ok((names, _)) => names,
-        Err(Error::NoNode) => return Ok(None),
+        Err(Error::NoNode) => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     names.sort_unstable();
+    let mut all = Vec::new();
     for name in names {
         let found = read(client, &format!("{LOCK}/{name}")).await?;
-        if let Some(found) = found.filter(|(_, node)| node.stat.ephemeral_owner.is_some()) {
-            return Ok(Some(found));
-        }
+        all.extend(found.filter(|(_, node)| node.stat.ephemeral_owner.is_some()));
     }
-    Ok(None)
+    Ok(all)
 }
 
 async fn read(client: &dyn Requests, path: &str) -> Result<Option<(ZnodePath, Node)>, Error> {
@@ -107,56 +122,197 @@ fn stat_of(stat: &Stat) -> ZnodeStat {
     ZnodeStat { mzxid: Zxid(stat.mzxid), version: stat.version, data_length: stat.data_length, ..new }
 }
 
-/// Plans the deletion of a node, and carries it out. Returns its outcome as a sentence.
+/// Plans the work on nodes, and carries it out. Returns the outcomes as sentences.
 async fn delete(
-    examination: Examination,
+    deleting: Deleting,
     library: &SharedLibrary,
-    client: &dyn Requests,
-    path: ZnodePath,
-    node: Node,
+    found: Vec<(ZnodePath, Node)>,
     board: &Board,
 ) -> Result<String, Error> {
-    let plan = plan(client.session(), path, node);
-    let plan = again(|| find_guards(client, plan.clone())).await?;
-    let node = plan.nodes().first().expect("the plan has the node");
-    let (path, czxid) = (Arc::from(node.path.as_str()), node.czxid.0);
-    board.show_deletion(Deletion { path: Arc::clone(&path), czxid, outcome: None });
-    let mut examine = Examiner { examination, client };
-    let permission = Permission::of_subcommand();
-    let NodeRun { outcome, in_time } =
-        delete_over(client, &permission, node, Action::Delete, PATIENCE, &mut examine).await;
-    if !in_time {
-        lock(library).end(SessionState::Closed);
-    }
-    board.show_deletion(Deletion { path, czxid, outcome: Some(outcome_of(&outcome, in_time)) });
-    Ok(outcome.sentence())
+    let client = shared(library);
+    let chosen = deleting.chosen(&found);
+    let Some(plan) = plan(deleting, client.session(), found, &chosen) else {
+        return Ok("nobody can be asked".to_owned());
+    };
+    let plan = again(|| find_guards(&*client, plan.clone())).await?;
+    board.change_deletion(|deletion| *deletion = shown(&plan, lock(library).next_request()));
+    let session =
+        SimSession { library: Arc::clone(library), client: SimClient(Arc::clone(library)), board: board.clone() };
+    let mut examine = Examiner { deleting, client: &*client, library, board };
+    let mut log = MemoryLog { deleting, library: Arc::clone(library), board: board.clone() };
+    let outcomes = execute_over(session, &Permission::of_subcommand(), &plan, &mut log, PATIENCE, &mut examine).await;
+    board.change_deletion(|deletion| {
+        deletion.is_over = true;
+        for outcome in &outcomes {
+            let node = deletion.nodes.iter_mut().find(|node| &*node.path == outcome.path.as_str());
+            node.expect("the plan has the node").outcome = Some(outcome_of(outcome));
+        }
+    });
+    let sentences: Vec<String> = outcomes.iter().map(NodeOutcome::sentence).collect();
+    Ok(sentences.join("; "))
 }
 
-/// Plans the deletion of a node from a table that shows this node alone.
-fn plan(session: SessionId, path: ZnodePath, node: Node) -> DeletePlan {
+/// Plans the work from a table that shows these nodes alone.
+fn plan(
+    deleting: Deleting,
+    session: SessionId,
+    found: Vec<(ZnodePath, Node)>,
+    chosen: &[ZnodePath],
+) -> Option<DeletePlan> {
     let mut table = LockTable::new([]);
     let connected = Change::Connection(ConnectionState::Connected { session, recursive: true });
-    let seen = Change::Seen { path: path.clone(), node };
-    for change in [connected, Change::Syncing, seen, Change::Synced] {
-        table.apply(change, NOW);
+    table.apply(connected, NOW);
+    table.apply(Change::Syncing, NOW);
+    for (path, node) in found {
+        table.apply(Change::Seen { path, node }, NOW);
     }
-    DeletePlan::of(&TableAt::new(&table, NOW), &[path]).expect("the node contends for a lock")
+    table.apply(Change::Synced, NOW);
+    let plan = DeletePlan::of(&TableAt::new(&table, NOW), chosen).expect("the nodes contend for a lock");
+    if deleting == Deleting::Revokes { plan.revocation() } else { Some(plan) }
 }
 
-/// Examines the node as the scenario wants it.
+fn shown(plan: &DeletePlan, began: u32) -> Deletion {
+    let doomed = |node: &PlannedNode| Doomed {
+        path: node.path.as_str().into(),
+        czxid: node.czxid.0,
+        guard: node.guard.map_or("", lockscope_live::admin::RecreationGuard::id),
+        position: node.position,
+        intended: None,
+        looks: Vec::new(),
+        logged: None,
+        outcome: None,
+    };
+    let nodes = plan.nodes().iter().map(doomed).collect();
+    Deletion { asks: plan.action() == Action::Revoke, began, nodes, ..Deletion::default() }
+}
+
+/// Returns the facts of an outcome.
+fn outcome_of(outcome: &NodeOutcome) -> DeletionOutcome {
+    let other = if let Ending::ChangedHands { czxid } = &outcome.ending { Some(czxid.0) } else { None };
+    DeletionOutcome {
+        ending: outcome.ending.id(),
+        window: matches!(outcome.ending, Ending::Deleted { window: true } | Ending::DeletedOther),
+        other,
+        raised: outcome.raised.as_ref().map(|raised| raised.as_str().into()),
+        overwritten: outcome.overwritten,
+        unaudited: outcome.unaudited.is_some(),
+        sentence: outcome.sentence().into(),
+    }
+}
+
+/// Changes what is shown of a node.
+fn change_node(board: &Board, node: &ZnodePath, change: impl FnOnce(&mut Doomed)) {
+    board.change_deletion(|deletion| {
+        let shown = deletion.nodes.iter_mut().find(|shown| &*shown.path == node.as_str());
+        change(shown.expect("the plan has the node"));
+    });
+}
+
+/// The session of the work.
+struct SimSession {
+    library: SharedLibrary,
+    client: SimClient,
+    board: Board,
+}
+
+impl OwnSession for SimSession {
+    fn requests(&self) -> &dyn Requests {
+        &self.client
+    }
+
+    async fn close(self) {
+        let cut_off = lock(&self.library).awaits_write();
+        self.board.change_deletion(|deletion| deletion.cut_off |= cut_off);
+        lock(&self.library).end(SessionState::Closed);
+    }
+}
+
+/// A log that is shown to the rules.
+struct MemoryLog {
+    deleting: Deleting,
+    library: SharedLibrary,
+    board: Board,
+}
+
+impl MemoryLog {
+    /// Fails now and then, if the scenario wants that.
+    fn try_write(&self) -> Result<(), String> {
+        let fails = self.deleting == Deleting::Unlogged && fastrand::u8(..4) == 0;
+        if fails { Err("the disk is full".to_owned()) } else { Ok(()) }
+    }
+}
+
+impl IntentLog for MemoryLog {
+    type Intent = ZnodePath;
+
+    async fn intend(&mut self, _: Action, node: &PlannedNode) -> Result<ZnodePath, String> {
+        self.try_write()?;
+        let at = lock(&self.library).next_request();
+        change_node(&self.board, &node.path, |node| node.intended = Some(at));
+        Ok(node.path.clone())
+    }
+
+    async fn conclude(&mut self, intent: ZnodePath, outcome: &NodeOutcome) -> Result<(), String> {
+        let at = lock(&self.library).next_request();
+        let told_early = lock(&self.library).awaits_write();
+        self.board.change_deletion(|deletion| deletion.told_early |= told_early);
+        let written = self.try_write();
+        let logged = DeletionOutcome { unaudited: written.is_err(), ..outcome_of(outcome) };
+        change_node(&self.board, &intent, |node| node.logged = Some((at, logged)));
+        written
+    }
+}
+
+/// Examines nodes as the scenario wants it.
 struct Examiner<'a> {
-    examination: Examination,
+    deleting: Deleting,
     client: &'a dyn Requests,
+    library: &'a SharedLibrary,
+    board: &'a Board,
+}
+
+impl Examiner<'_> {
+    async fn look(&self, node: &PlannedNode) -> (Verdict, Result<Option<PlannedNode>, String>) {
+        match self.deleting {
+            Deleting::Reads => match self.client.stat(node.path.as_str()).await {
+                Err(error) => (Verdict::Unknown, Err(error.to_string())),
+                Ok(stat) => {
+                    let is_same = stat.is_some_and(|stat| Zxid(stat.czxid) == node.czxid);
+                    (Verdict::Same, Ok(is_same.then(|| node.clone())))
+                }
+            },
+            Deleting::Changes => match fastrand::u8(..6) {
+                0 => (Verdict::Unknown, Err("the servers do not answer".to_owned())),
+                1 => (Verdict::Same, Ok(None)),
+                2 if node.state == Some(ContenderState::Waits) => {
+                    (Verdict::Changed, Ok(Some(PlannedNode { state: Some(ContenderState::Holds), ..node.clone() })))
+                }
+                _ => (Verdict::Same, Ok(Some(node.clone()))),
+            },
+            Deleting::Revokes if fastrand::u8(..6) == 0 => {
+                (Verdict::Changed, Ok(Some(PlannedNode { revocable: false, ..node.clone() })))
+            }
+            _ => (Verdict::Same, Ok(Some(node.clone()))),
+        }
+    }
 }
 
 impl Examine for Examiner<'_> {
     async fn examine(&mut self, node: &PlannedNode) -> Result<Option<PlannedNode>, String> {
-        match self.examination {
-            Examination::Same => Ok(Some(node.clone())),
-            Examination::Reads => {
-                let stat = self.client.stat(node.path.as_str()).await.map_err(|error| error.to_string())?;
-                Ok(stat.filter(|stat| Zxid(stat.czxid) == node.czxid).map(|_| node.clone()))
-            }
-        }
+        let now = || lock(self.library).next_request();
+        let from = now();
+        let began = Look { from, to: None, verdict: Verdict::Unknown };
+        change_node(self.board, &node.path, |node| node.looks.push(began));
+        let (verdict, found) = self.look(node).await;
+        let ended = Look { from, to: Some(now()), verdict };
+        change_node(self.board, &node.path, |node| {
+            node.looks.pop();
+            node.looks.push(ended);
+        });
+        found
+    }
+
+    async fn may_go_on(&mut self, last: Option<&Ending>) -> bool {
+        self.deleting != Deleting::All || last.is_none() || fastrand::u8(..4) > 0
     }
 }

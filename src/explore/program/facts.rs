@@ -99,45 +99,107 @@ pub struct Facts {
     pub holds: Vec<Hold>,
     /// What its rounds have come to, in order.
     pub outcomes: Vec<Outcome>,
-    /// The deletion that it was told to carry out.
-    pub deletion: Option<Deletion>,
+    /// The plan that it was told to carry out.
+    pub deletion: Option<Arc<Deletion>>,
     /// What it shows to a person, if it observes.
     pub view: Option<Arc<View>>,
 }
 
-/// A deletion that was confirmed, and its outcome.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A plan that was confirmed, and what came of it. Times are numbers of requests: of those that the
+/// client had made by then.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Deletion {
-    /// The path of the confirmed node.
+    /// Whether the owners are asked to release their nodes.
+    pub asks: bool,
+    /// When the plan was confirmed.
+    pub began: u32,
+    /// The confirmed nodes, in the order of the plan.
+    pub nodes: Vec<Doomed>,
+    /// Whether the session was closed while a write was not answered.
+    pub cut_off: bool,
+    /// Whether an outcome was recorded while a write could still be sent.
+    pub told_early: bool,
+    /// Whether the results were returned.
+    pub is_over: bool,
+}
+
+/// A confirmed node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Doomed {
+    /// The path.
     pub path: Arc<str>,
-    /// The transaction that created the confirmed node.
+    /// The transaction that created it.
     pub czxid: i64,
-    /// The outcome, once there is one.
+    /// The name of its guard.
+    pub guard: &'static str,
+    /// Its place in its queue.
+    pub position: usize,
+    /// When the intent was recorded.
+    pub intended: Option<u32>,
+    /// The examinations, in order.
+    pub looks: Vec<Look>,
+    /// When the outcome was recorded, and that outcome.
+    pub logged: Option<(u32, DeletionOutcome)>,
+    /// The outcome that was returned.
     pub outcome: Option<DeletionOutcome>,
 }
 
-/// What a deletion reports.
+/// An examination: when it began and ended, and what it said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Look {
+    /// When it began.
+    pub from: u32,
+    /// When it ended.
+    pub to: Option<u32>,
+    /// What it said.
+    pub verdict: Verdict,
+}
+
+/// What an examination says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The confirmed facts are true, or the deletion itself finds out that they are not.
+    Same,
+    /// They are not true any more.
+    Changed,
+    /// It is not known.
+    Unknown,
+}
+
+/// What a deletion reports of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DeletionOutcome {
     /// The name of the ending.
     pub ending: &'static str,
     /// Whether the ending says that another node may have been deleted.
     pub window: bool,
+    /// The transaction that created the node that has the name now.
+    pub other: Option<i64>,
     /// The node whose version was raised, or may have been.
     pub raised: Option<Arc<str>>,
     /// Whether another node's data were replaced, or may have been.
     pub overwritten: bool,
-    /// Whether the work ended within its time.
-    pub in_time: bool,
+    /// Whether the log lacks the outcome.
+    pub unaudited: bool,
+    /// The outcome as a sentence.
+    pub sentence: Arc<str>,
 }
 
 /// What an observer shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct View {
-    /// Whether the table is in step with the servers, and each contender is read.
+    /// The number of batches of changes that it has taken.
+    pub batches: u32,
+    /// Whether the table is in step with the servers, which answer, and each contender is read.
     pub is_settled: bool,
+    /// Whether it learns of changes by recursive watches, which lose none while the connection lasts.
+    pub is_recursive: bool,
+    /// Whether events may come faster than it takes them.
+    pub may_overflow: bool,
     /// The queues that have contenders.
     pub queues: Vec<ShownQueue>,
+    /// What the first complete reading found, and the number of reports before it.
+    pub found: Option<(usize, Arc<Vec<ShownQueue>>)>,
     /// What has happened, in the order of the reports.
     pub happenings: Vec<Told>,
 }
@@ -149,6 +211,10 @@ pub struct ShownQueue {
     pub lock: Arc<str>,
     /// Path, czxid and owner of each node, in the order of the queue.
     pub nodes: Vec<(Arc<str>, i64, Option<i64>)>,
+    /// The number of holders, which come first.
+    pub holding: usize,
+    /// The nodes that a lagging member shows although they were seen to be deleted.
+    pub returned: Vec<Arc<str>>,
 }
 
 /// An event that was reported.
@@ -160,6 +226,12 @@ pub struct Told {
     pub path: Arc<str>,
     /// The transaction that created the node; negative if the node was gone before it was read.
     pub czxid: i64,
+    /// The session that owns the node, if that is known.
+    pub session: Option<i64>,
     /// The transaction that deleted the node, if that is known.
     pub deleted_by: Option<i64>,
+    /// Whether the session may have expired, as far as the report tells.
+    pub may_have_expired: bool,
+    /// The number of nodes in the queue after the event.
+    pub queue: usize,
 }

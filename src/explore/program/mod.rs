@@ -19,10 +19,14 @@ use futures::future::BoxFuture;
 use crate::library::SharedLibrary;
 
 pub use board::Board;
-pub use deletion::Examination;
-pub use facts::{Deletion, DeletionOutcome, Facts, Failure, Hold, HoldKind, Outcome, ShownQueue, Stage, Told, View};
+pub use deletion::Deleting;
+pub use facts::{
+    Deletion, DeletionOutcome, Doomed, Facts, Failure, Hold, HoldKind, Look, Outcome, ShownQueue, Stage, Told, Verdict,
+    View,
+};
 pub use foreign::ForeignNames;
 pub use locks::{LockProgram, Use};
+pub use observer::Observation;
 pub use paths::{LOCK, RESOURCE};
 
 /// The program of a process.
@@ -32,10 +36,10 @@ pub enum Program {
     Lock(LockProgram),
     /// Acquires and releases a lock as another library does.
     Foreign(ForeignNames),
-    /// Deletes the node of another client.
-    Delete(Examination),
+    /// Deletes the nodes of other clients.
+    Delete(Deleting),
     /// Observes the locks.
-    Observe,
+    Observe(Observation),
 }
 
 impl Program {
@@ -44,8 +48,8 @@ impl Program {
         match self.clone() {
             Self::Lock(program) => program.run(rounds, library, board).boxed(),
             Self::Foreign(names) => foreign::run(names, rounds, library, board).boxed(),
-            Self::Delete(examination) => deletion::run(examination, rounds, library, board).boxed(),
-            Self::Observe => observer::run(library, board).boxed(),
+            Self::Delete(deleting) => deletion::run(deleting, rounds, library, board).boxed(),
+            Self::Observe(observation) => observer::run(observation, library, board).boxed(),
         }
     }
 
@@ -71,8 +75,8 @@ impl fmt::Display for Program {
         match self {
             Self::Lock(program) => program.fmt(f),
             Self::Foreign(names) => names.fmt(f),
-            Self::Delete(examination) => examination.fmt(f),
-            Self::Observe => f.write_str("observe"),
+            Self::Delete(deleting) => f.write_str(deleting.name()),
+            Self::Observe(observation) => f.write_str(observation.name()),
         }
     }
 }
@@ -84,10 +88,15 @@ impl FromStr for Program {
         match text {
             "curator" => Ok(Self::Foreign(ForeignNames::Curator)),
             "kazoo" => Ok(Self::Foreign(ForeignNames::Kazoo)),
-            "delete" => Ok(Self::Delete(Examination::Same)),
-            "delete+reads" => Ok(Self::Delete(Examination::Reads)),
-            "observe" => Ok(Self::Observe),
-            _ => text.parse().map(Self::Lock),
+            _ => {
+                let deleting = Deleting::ALL.iter().find(|deleting| deleting.name() == text);
+                let observation = Observation::ALL.iter().find(|observation| observation.name() == text);
+                match (deleting, observation) {
+                    (Some(deleting), _) => Ok(Self::Delete(*deleting)),
+                    (_, Some(observation)) => Ok(Self::Observe(*observation)),
+                    _ => text.parse().map(Self::Lock),
+                }
+            }
         }
     }
 }

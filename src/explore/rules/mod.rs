@@ -20,6 +20,7 @@ use deletion::Deletions;
 pub use limits::Limit;
 use limits::Traces;
 use observer::Observations;
+pub use observer::Reach;
 use outcomes::Outcomes;
 
 /// Something that must hold and does not.
@@ -86,6 +87,7 @@ impl Judge {
     /// Records that a process is stopped in this second.
     pub fn stops(&mut self, client: usize, second: u32) {
         self.awareness.stops(client, second);
+        self.observations.stops(client);
     }
 
     /// Records that a process goes on. `lives` tells whether its session does.
@@ -100,6 +102,8 @@ impl Judge {
         if is_current {
             self.outcomes.is_current(client);
         }
+        self.observations.runs(client);
+        self.deletions.runs(client);
     }
 
     /// Records that a client has a new connection.
@@ -107,9 +111,15 @@ impl Judge {
         self.awareness.connects(client);
     }
 
-    /// Records that the connection of a client has ended, or that none of its messages moves.
+    /// Records that no message of a client moves.
+    pub fn stalls(&mut self, client: usize) {
+        self.cut.insert(client);
+    }
+
+    /// Records that the connection of a client has ended.
     pub fn loses_connection(&mut self, client: usize) {
         self.cut.insert(client);
+        self.observations.loses_connection(client);
     }
 
     /// Returns whether a request of a client was refused, or a reply spoilt.
@@ -130,14 +140,14 @@ impl Judge {
     }
 
     /// Returns what does not hold after a step with these transactions. `by_event` is the client that
-    /// has received an event in it. `is_current` tells whether a client has been told of everything.
+    /// has received an event in it. `reach` tells how far a client has been told of everything.
     pub fn check(
         &mut self,
         ensemble: &Ensemble,
         fresh: &[Rc<Commit>],
         facts: &[&Facts],
         by_event: Option<usize>,
-        is_current: impl Fn(usize) -> bool,
+        reach: impl Fn(usize) -> Reach,
     ) -> Option<Violation> {
         for commit in fresh {
             self.observations.changed(commit, facts);
@@ -150,7 +160,7 @@ impl Judge {
             self.cut.contains(&client) || self.awareness.was_stopped(client) || self.outcomes.is_refused(client)
         };
         let violation = self.deletions.check(ensemble, facts, is_disturbed);
-        let violation = violation.or_else(|| self.observations.check(ensemble, facts, is_current));
+        let violation = violation.or_else(|| self.observations.check(ensemble, facts, reach));
         self.awareness.look(ensemble, facts, by_event);
         let violation = violation.or_else(|| self.check_holds(ensemble, facts));
         let is_cut = |client| self.cut.contains(&client);
@@ -162,7 +172,7 @@ impl Judge {
             if let Change::Created { path, owner: Some(owner) } = change {
                 self.created.insert(commit.zxid, (*owner, Arc::clone(path)));
             }
-            let by_deletion = self.deletions.changed(commit.by, change);
+            let by_deletion = self.deletions.changed(commit.by, commit.zxid, change);
             if let Some(leaves_other_data) = by_deletion {
                 self.traces.changed_by_stranger(change, leaves_other_data);
             } else if let Author::Session(author) = commit.by {

@@ -15,8 +15,8 @@
 //!
 //! Architecture invariant: nothing else in the crate deletes a node that it did not create. Only
 //! [`guard::confirm`] creates a [`Confirmed`], and only [`execute()`] accepts one, together with a
-//! [`Permission`]. The part of it for one node is public too, but only the exploration of schedules
-//! calls it, over a simulated ensemble.
+//! [`Permission`]. What it does after that is public too, but only the exploration of schedules calls
+//! it, over a simulated ensemble.
 //!
 //! Architecture invariant: before a request that changes anything is sent, the intent is in the
 //! audit log and synced.
@@ -34,7 +34,7 @@ mod who;
 pub use audit::Audit;
 pub use execute::{Ending, Examine, NodeOutcome, execute};
 #[doc(hidden)]
-pub use execute::{NodeRun, delete_over};
+pub use execute::{IntentLog, OwnSession, execute_over};
 pub use facts::{DeletionFacts, DeletionReport};
 pub use guard::{Confirmed, Permission, Refused, confirm};
 pub use permitted::find_guards;

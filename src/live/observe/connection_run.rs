@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use lockscope_requests::{Requests, SessionStates, Watch};
 use rustc_hash::FxHashSet;
@@ -19,9 +19,11 @@ use super::schedule::{ReadRequest, ReadScheduler};
 use super::server_trust::{Distrust, RootClaim, ServerTrust};
 use super::wire::{self, Answered, RecursiveWatches, WatchDelivery};
 use lockscope_base::znode::ZnodePath;
-use lockscope_model::follow::{Follower, NodeEvent, WatchStyle};
+use lockscope_model::follow::{Follower, WatchStyle};
 use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::Lag;
+
+mod claims;
 
 /// The most events that are handled before other work gets its turn.
 const MAX_EVENTS_IN_A_ROW: usize = 4096;
@@ -325,37 +327,6 @@ impl<'a> ConnectionRun<'a> {
         }
         for change in self.follower.take_changes() {
             self.outbox.push(change);
-        }
-        Ok(())
-    }
-
-    /// Checks an event of a recursive watch that names the watched root, by one read: all others
-    /// name what no server would make up. A root that is written to often must not delay the events
-    /// behind, so one check stands for all events of its time. Only the deletion of a root, which
-    /// would take all of its locks away, waits for its check.
-    async fn check(&mut self, event: NodeEvent, root: &ZnodePath) -> Result<(), ConnectionEnd> {
-        if event != NodeEvent::Deleted && !self.claimed.insert(root.clone()) {
-            return Ok(());
-        }
-        let (client, claim) = (self.client, self.trust.claim(event, root));
-        let check = async move {
-            let now = client.stat(claim.root.as_str()).await;
-            (claim, now)
-        };
-        if event == NodeEvent::Deleted {
-            let (claim, now) = self.outbox.send_while(check).await?;
-            return self.judge(&claim, now);
-        }
-        self.claims.push(check.boxed());
-        Ok(())
-    }
-
-    fn judge(&mut self, claim: &RootClaim, now: Result<Option<Stat>, Error>) -> Result<(), ConnectionEnd> {
-        match now {
-            Ok(now) if claim.is_true(now.as_ref()) => {}
-            Ok(_) => self.lose_trust(Distrust::WrongEvent),
-            Err(error) if wire::ends_connection(&error) => return Err(error.into()),
-            Err(_) => {}
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::parent::Listing;
 use super::table::SyncPhase;
 use super::{Change, ConnectionState, Deleter, Happening, LockEvent, LockTable};
+use crate::follow::NO_SUCH_NODE;
 use lockscope_base::recipe::{Classifier, LockKind, is_never_reused};
 use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -70,7 +71,7 @@ impl LockTable {
                 self.lease_unreadable(&path, now, &mut out);
                 self.drop_unread(&path, now, &mut out);
                 self.unread_in_semaphores.remove(&path);
-                self.refused = true;
+                self.refused |= why != NO_SUCH_NODE;
                 self.unreadable.insert(path, why);
             }
             Change::Heard { .. } => {}

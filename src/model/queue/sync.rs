@@ -9,6 +9,7 @@ use super::parent::Parent;
 use super::placing::counting;
 use super::table::SyncPhase;
 use super::{Contender, Happening, LockEvent, LockId, LockTable};
+use crate::follow::NO_SUCH_NODE;
 use lockscope_base::recipe::{LockKind, Role};
 use lockscope_base::znode::{Sequence, Timestamp, ZnodePath};
 
@@ -107,7 +108,9 @@ impl LockTable {
 
     fn is_unreadable(&self, path: &ZnodePath) -> bool {
         let above = std::iter::successors(Some(path.clone()), ZnodePath::parent);
-        !self.unreadable.is_empty() && above.into_iter().any(|place| self.unreadable.contains_key(&place))
+        // Below a root that does not exist there is nothing.
+        let is_hidden = |place: ZnodePath| self.unreadable.get(&place).is_some_and(|why| why != NO_SUCH_NODE);
+        !self.unreadable.is_empty() && above.into_iter().any(is_hidden)
     }
 
     /// Notes the sequence number of a contender whose node was deleted before it could be read. The

@@ -27,6 +27,7 @@
 
 mod deleter;
 mod ending;
+mod log;
 mod raise;
 mod reach;
 mod revoke;
@@ -42,10 +43,10 @@ use zookeeper_client::Client;
 use deleter::NodeDeleter;
 pub use ending::{Ending, NodeOutcome};
 
-use super::audit::{AuditLine, Subject};
 use super::plan::outdated;
 use super::{Action, Audit, Confirmed, DeletePlan, Permission, PlannedNode, Who};
-use crate::zk::close_session;
+use log::AuditOf;
+pub use log::{IntentLog, OwnSession};
 
 /// The time limit of an examination. It allows for slow servers.
 const EXAMINATION_TIMEOUT: Duration = Duration::from_secs(30);
@@ -112,8 +113,25 @@ pub async fn execute(
     patience: Duration,
     examine: &mut impl Examine,
 ) -> Vec<NodeOutcome> {
-    let (plan, by) = (plan.what(), plan.by());
-    let mut run = PlanRun { session: Some(client), permission, action: plan.action(), patience, examine };
+    let mut log = AuditOf { audit, who, by: plan.by() };
+    execute_over(client, permission, plan.what(), &mut log, patience, examine).await
+}
+
+/// Executes a plan over a session that somebody else has begun, such as that of a simulated
+/// ensemble.
+///
+/// [`execute()`] does no more than this. It is public for the exploration of schedules only: nobody
+/// has confirmed the plan.
+#[doc(hidden)]
+pub async fn execute_over(
+    session: impl OwnSession,
+    permission: &Permission,
+    plan: &DeletePlan,
+    log: &mut impl IntentLog,
+    patience: Duration,
+    examine: &mut impl Examine,
+) -> Vec<NodeOutcome> {
+    let mut run = PlanRun { session: Some(session), permission, action: plan.action(), patience, examine };
     let mut outcomes: Vec<Option<NodeOutcome>> = plan.nodes().iter().map(|_| None).collect();
     let mut last = None;
     for index in plan.execution_order() {
@@ -121,68 +139,61 @@ pub async fn execute(
             break;
         }
         let node = &plan.nodes()[index];
-        let intent = AuditLine::intent(plan.action(), Subject::of(node), who, by);
-        let outcome = if let Err(error) = audit.write(&intent).await {
-            NodeOutcome::new(node, Ending::NotAudited { why: error.to_string() })
-        } else {
-            let mut outcome = run.one(node).await;
-            let line = intent.outcome(outcome.ending.id(), outcome.sentence());
-            outcome.unaudited = audit.write(&line).await.err().map(|error| error.to_string());
-            outcome
+        let outcome = match log.intend(plan.action(), node).await {
+            Err(why) => NodeOutcome::new(node, Ending::NotAudited { why }),
+            Ok(intent) => {
+                let mut outcome = run.one(node).await;
+                outcome.unaudited = log.conclude(intent, &outcome).await.err();
+                outcome
+            }
         };
         last = Some(outcome.ending.clone());
         outcomes[index] = Some(outcome);
     }
     if let Some(session) = run.session {
-        close_session(session).await;
+        session.close().await;
     }
     outcomes.into_iter().flatten().collect()
 }
 
 /// A plan that is being executed.
-struct PlanRun<'a, E> {
+struct PlanRun<'a, S, E> {
     /// `None` after it was closed because there was no answer.
-    session: Option<Client>,
+    session: Option<S>,
     permission: &'a Permission,
     action: Action,
     patience: Duration,
     examine: &'a mut E,
 }
 
-impl<E: Examine> PlanRun<'_, E> {
+impl<S: OwnSession, E: Examine> PlanRun<'_, S, E> {
     async fn one(&mut self, node: &PlannedNode) -> NodeOutcome {
-        let Some(client) = self.session.take() else {
+        let Some(session) = self.session.take() else {
             let why = "the servers gave no answer for the node before it".to_owned();
             return NodeOutcome::new(node, Ending::NotDone { why });
         };
+        let client = session.requests();
         let NodeRun { outcome, in_time } =
-            delete_over(&client, self.permission, node, self.action, self.patience, self.examine).await;
+            delete_over(client, self.permission, node, self.action, self.patience, self.examine).await;
         if in_time {
-            self.session = Some(client);
+            self.session = Some(session);
         } else {
-            close_session(client).await;
+            session.close().await;
         }
         outcome
     }
 }
 
 /// The result for one node, and whether the session may go on.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct NodeRun {
-    /// The result.
-    pub outcome: NodeOutcome,
+struct NodeRun {
+    outcome: NodeOutcome,
     /// Whether the work ended within its time. Otherwise the session must be closed before the
     /// result is reported: requests that still wait in the client must not be sent after that.
-    pub in_time: bool,
+    in_time: bool,
 }
 
 /// Examines one node and carries out the action on it, within `patience` after the examination.
-///
-/// [`execute()`] runs this for each node of a plan. It is public for the exploration of schedules
-/// only, whose ensemble is simulated: nobody has confirmed the node.
-#[doc(hidden)]
-pub async fn delete_over(
+async fn delete_over(
     client: &dyn Requests,
     _permission: &Permission,
     node: &PlannedNode,
