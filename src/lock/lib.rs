@@ -150,7 +150,7 @@
 //!   alone from a tree in which ended sessions still have their nodes. Measured on three members of
 //!   3.8.0: of eight holders that were stopped past the end of their sessions of 8 s, on a member
 //!   that was cut off meanwhile, each knew within 0.42 s in ten runs, and within 24 s without the
-//!   sync.
+//!   sync; in one run with sessions of 4, 6, 10, 20, 40 and 60 s, within `0.051 T`.
 //! - **A node is path and czxid.** A node of another attempt with the same path is never mistaken
 //!   for the own one: it is not released, and its changes are not reported as the own node's.
 //! - **One node for each attempt.** If the reply to a create is lost, the attempt searches for its
