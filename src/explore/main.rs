@@ -64,6 +64,8 @@ enum Command {
         #[arg(long)]
         first: bool,
     },
+    /// Prints the scenarios of the suite.
+    Suite,
     /// Runs kept schedules again, and compares what happens with what is written.
     Story {
         /// The files.
@@ -83,6 +85,10 @@ fn main() -> ExitCode {
             each(&scenarios, |scenario| random(scenario, runs, seed, limits))
         }
         Command::Check { long, runs, first } => check(long, runs, first),
+        Command::Suite => {
+            suite::random().iter().for_each(|scenario| println!("{scenario}"));
+            Ok(())
+        }
         Command::Story { files, update } => files.iter().try_for_each(|file| story(file, update)),
     };
     match done {
