@@ -63,6 +63,9 @@ enum Command {
         /// Ends at the first failure.
         #[arg(long)]
         first: bool,
+        /// Takes the scenarios alone whose text contains this, or one of these.
+        #[arg(long)]
+        with: Vec<String>,
     },
     /// Prints the scenarios of the suite.
     Suite,
@@ -84,7 +87,7 @@ fn main() -> ExitCode {
         Command::Random { scenarios, runs, seed, limits } => {
             each(&scenarios, |scenario| random(scenario, runs, seed, limits))
         }
-        Command::Check { long, runs, first } => check(long, runs, first),
+        Command::Check { long, runs, first, with } => check(long, runs, first, &with),
         Command::Suite => {
             suite::random().iter().for_each(|scenario| println!("{scenario}"));
             Ok(())
@@ -101,7 +104,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs the suite on all cores.
-fn check(long: bool, runs: Option<u64>, first: bool) -> Result<(), String> {
+fn check(long: bool, runs: Option<u64>, first: bool, with: &[String]) -> Result<(), String> {
     let runs = runs.unwrap_or(if long { 1_000_000 } else { 20_000 });
     let random_scenarios = suite::random();
     // Each algorithm has several scenarios, which share its runs.
@@ -111,6 +114,11 @@ fn check(long: bool, runs: Option<u64>, first: bool) -> Result<(), String> {
     if long {
         jobs.extend(suite::all().into_iter().map(|scenario| (scenario, None)));
     }
+    let is_wanted = |scenario: &Scenario| {
+        let text = scenario.to_string();
+        with.is_empty() || with.iter().any(|part| text.contains(part.as_str()))
+    };
+    jobs.retain(|(scenario, _)| is_wanted(scenario));
     let jobs = Mutex::new(jobs.into_iter());
     let failures = Mutex::new(Vec::new());
     let next = || jobs.lock().expect("no job panics while it is locked").next();
