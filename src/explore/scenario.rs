@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::ensemble::{Create, Ensemble, WriteOp};
+use crate::ensemble::{Create, Ensemble, Permits, WriteOp};
 use crate::program::{LOCK, Program, RESOURCE};
 
 /// What is explored.
@@ -27,6 +27,10 @@ pub struct Scenario {
     pub new_parent: bool,
     /// The first sequential number of each parent.
     pub first: i32,
+    /// Whether members may refuse requests, and spoil replies.
+    pub refusals: bool,
+    /// What the servers permit and know.
+    pub permits: Permits,
 }
 
 impl Default for Scenario {
@@ -40,6 +44,8 @@ impl Default for Scenario {
             strangers: false,
             new_parent: false,
             first: 0,
+            refusals: false,
+            permits: Permits::default(),
         }
     }
 }
@@ -52,6 +58,7 @@ impl Scenario {
 
     /// Makes the nodes that the programs expect.
     pub fn prepare(&self, ensemble: &mut Ensemble) {
+        ensemble.permits = self.permits;
         let node = |path: &str| {
             let (path, data) = (path.into(), Arc::new([]));
             WriteOp::Create(Create { path, data, ephemeral: false, sequential: false, container: true })
@@ -72,8 +79,16 @@ impl fmt::Display for Scenario {
         if self.first != 0 {
             write!(f, " first={}", self.first)?;
         }
-        f.write_str(if self.strangers { " strangers" } else { "" })?;
-        f.write_str(if self.new_parent { " new-parent" } else { "" })
+        let Permits { private, fixed_parent, old_servers } = self.permits;
+        let words = [
+            (self.strangers, " strangers"),
+            (self.new_parent, " new-parent"),
+            (self.refusals, " refusals"),
+            (private, " private"),
+            (fixed_parent, " fixed-parent"),
+            (old_servers, " old-servers"),
+        ];
+        words.into_iter().filter(|(has, _)| *has).try_for_each(|(_, word)| f.write_str(word))
     }
 }
 
@@ -96,6 +111,10 @@ impl FromStr for Scenario {
                 "first" => scenario.first = value.parse().map_err(|_| format!("not a number: {word}"))?,
                 "strangers" => scenario.strangers = true,
                 "new-parent" => scenario.new_parent = true,
+                "refusals" => scenario.refusals = true,
+                "private" => scenario.permits.private = true,
+                "fixed-parent" => scenario.permits.fixed_parent = true,
+                "old-servers" => scenario.permits.old_servers = true,
                 _ => return Err(format!("not a part of a scenario: {word}")),
             }
         }

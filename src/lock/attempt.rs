@@ -6,6 +6,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::background::AttemptRegistration;
 use super::cost::AttemptMeter;
 use super::node::NodeCreator;
 use super::retrying_client::{OneShotWatch, OwnNode, RetryingClient};
@@ -38,14 +39,16 @@ pub(super) struct Attempt {
     pub(super) client: RetryingClient,
     pub(super) id: Uuid,
     pub(super) waits: bool,
+    _registration: AttemptRegistration,
 }
 
 impl Attempt {
     pub(super) fn new(spec: Arc<LockSpec>, waits: bool, cancel: CancellationToken) -> Self {
+        let registration = AttemptRegistration::new(spec.client.session(), cancel.clone());
         let meter = AttemptMeter::of(&spec.options.counter);
         let client = RetryingClient::new(Arc::clone(&spec.client), meter, spec.path.clone(), cancel);
         let id = spec.client.attempt_id();
-        Self { spec, client, id, waits }
+        Self { spec, client, id, waits, _registration: registration }
     }
 
     pub(super) fn creator(&self) -> NodeCreator<'_> {

@@ -3,7 +3,7 @@
 use zookeeper_client::Error;
 
 use super::attempt::{Attempt, HeldLock};
-use super::error::{is_transient, lock_error};
+use super::error::lock_error;
 use super::naming::NodeMode;
 use super::retrying_client::Retries;
 use super::{Access, LockError};
@@ -37,14 +37,15 @@ pub(super) async fn downgrade(attempt: &Attempt, held: &mut HeldLock) -> Result<
             Err(Error::NoNode) => return Err(gone),
             // Somebody has changed the data since the read, or another node has the path.
             Err(Error::BadVersion) => {}
-            Err(error) if is_transient(&error) => retries.wait().await,
+            Err(error) if retries.may_help(&error) => retries.wait().await,
             Err(error) => return Err(lock_error(error, &spec.path, "replace the node by", &reader)),
         }
     }
     client.meter.gone(&held.own.path);
     // Servers give no valid stat of a node that a transaction of several writes has created
     // (ZOOKEEPER-4667).
-    let Some(own) = creator.first_own([reader].into_iter(), &spec.names).await? else { return Err(gone) };
+    let deleted = if retries.failures == 0 { LockError::NodeDeleted { node: reader.clone() } } else { gone };
+    let Some(own) = creator.first_own([reader].into_iter(), &spec.names).await? else { return Err(deleted) };
     client.meter.made(&own.path);
     held.own = own;
     Ok(held.own.path.clone())

@@ -74,6 +74,17 @@ pub enum LockError {
         /// The parent.
         parent: ZnodePath,
     },
+    /// The server cannot create a node and return its stat, as servers do from `ZooKeeper` 3.5 on, or
+    /// the client was told to ask as for an older one
+    /// ([`with_server_version`](zookeeper_client::Connector::with_server_version)).
+    #[error(
+        "the server cannot create the nodes of the lock {path}: it is older than ZooKeeper 3.5, or the client treats it \
+         as such, so use servers of 3.5 or later"
+    )]
+    ServerTooOld {
+        /// The lock.
+        path: ZnodePath,
+    },
     /// The options do not fit the algorithm.
     #[error("these options form no valid lock: {0}")]
     BadOptions(&'static str),
@@ -143,6 +154,11 @@ pub(super) fn is_transient(error: &Error) -> bool {
     matches!(error, Error::ConnectionLoss | Error::Timeout | Error::Custom(_) | Error::Throttled | Error::SessionMoved)
 }
 
+/// Returns whether the client library could not read a reply.
+pub(super) fn is_unreadable(error: &Error) -> bool {
+    matches!(error, Error::UnmarshalError { .. } | Error::UnexpectedError(_))
+}
+
 /// Returns the error of the lock at `lock` for a request to `act` on `path` that failed with an
 /// error that is not transient.
 pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path: &ZnodePath) -> LockError {
@@ -152,6 +168,8 @@ pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path
         Error::ClientClosed | Error::AuthFailed | Error::NoHosts => LockError::Closed { path: lock },
         Error::NoAuth | Error::InvalidAcl | Error::NotReadOnly => LockError::NotPermitted { act, path: path.clone() },
         Error::NoNode => LockError::NoParent { path: path.clone() },
+        // Every server has the requests of locks, except the create with a stat.
+        Error::Unimplemented => LockError::ServerTooOld { path: lock },
         Error::NoChildrenForEphemerals => {
             LockError::Unusable { path: lock, why: "its parent is ephemeral, so it can have no children" }
         }

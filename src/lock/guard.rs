@@ -9,7 +9,8 @@ use super::{Cost, CostCounter, LockError, Loss};
 use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
 
 /// A held lock. Dropping it releases the lock in the background; [`release`](Self::release) does so
-/// and returns the outcome.
+/// and returns the outcome. A program that drops guards at its end awaits
+/// [`cleaned_up`](super::cleaned_up) before its runtime is shut down.
 #[must_use = "the lock is released when its guard is dropped"]
 #[derive(Debug)]
 pub struct Guard {

@@ -8,8 +8,9 @@
 //! The locks run on Tokio, in its single-threaded and its multi-threaded runtime, on every system
 //! that Tokio supports. They use a [`Client`](zookeeper_client::Client) of the application's own,
 //! with its session and its credentials. A lock can queue together with locks of Curator, kazoo,
-//! go-zookeeper and ZooKeeper's own recipes: see [`Naming`]. Servers before ZooKeeper 3.5 have no
-//! container nodes: there the [parents](Parents) that a lock creates stay.
+//! go-zookeeper and ZooKeeper's own recipes: see [`Naming`]. The servers must be of ZooKeeper 3.5 or
+//! later: older ones refuse to create a node and return its stat
+//! ([`ServerTooOld`](LockError::ServerTooOld), measured on 3.4.6).
 //!
 //! ```no_run
 //! # use lockscope_lock::{Algorithm, Lock};
@@ -137,11 +138,12 @@
 //!   [`Loss::Expired`] at most `0.3 T` after the last time at which the client library had a sound
 //!   connection. The servers count from the last message that they received. That is at most `0.65
 //!   T` older: a heartbeat is sent after `0.15 T` to `0.2 T` without a request, and silence is
-//!   noticed after `0.4 T` to `0.45 T`. So `0.05 T` are left. Measured on 3.8.0 with sessions of 4,
-//!   6, 10, 20, 40 and 60 s, cut off at eight points of the heartbeat: the holder knows at least
-//!   `0.15 T` before the next one holds.
-//! - **A pause is noticed.** A process that did not run for more than `0.075 T` checks its session
-//!   when it runs again: it asks for its own node, and keeps the lock only if the reply comes within
+//!   noticed after `0.4 T` to `0.45 T`. So `0.05 T` are left: the client's clock may run up to 5 %
+//!   slower than the servers' (`0.95 T / (1 - 0.05) = T`). Measured on 3.8.0 with sessions of 4, 6,
+//!   10, 20, 40 and 60 s, cut off at eight points of the heartbeat: the holder knows at least `0.15
+//!   T` before the next one holds.
+//! - **A pause is noticed.** A process that did not run for more than `0.075 T`, because it or its
+//!   machine was stopped, checks its session when it runs again: it asks for its own node, and keeps the lock only if the reply comes within
 //!   `0.05 T`. A waiter that was paused, or has connected again, is granted the lock only after the
 //!   reply to such a request that it has sent since (`reply-older-than-a-stop`). The request is a
 //!   sync and a look in one round trip, because a server that has lost its leader answers a look
@@ -160,7 +162,8 @@
 //!   second, one second, two, and so on up to `T / 2`. The session stays open meanwhile.
 //! - **No node is left behind.** A dropped future, a timeout, an error and a dropped guard leave no
 //!   node. A background task deletes it, through lost connections, as long as the session lives.
-//!   Otherwise the end of the session deletes it.
+//!   Otherwise the end of the session deletes it. [`cleaned_up`] waits for these tasks: call it
+//!   before the runtime is shut down.
 //! - **A wait survives a reconnect.** It ends with the lock, with the timeout, or with the session
 //!   ([`SessionExpired`](LockError::SessionExpired)). After that the application needs a new client
 //!   and a new [`Lock`].
@@ -183,17 +186,27 @@
 //! | `replaced-meanwhile`, `late-deletion`, `overwritten` | yes | no |
 //!
 //! - **A process that does not run** (`stopped`) does not learn of anything. When it runs again
-//!   after its session has expired, it believes that it holds the lock for up to `0.05 T`. A
-//!   suspended machine is worse: its clock may have stopped, and then no pause is noticed.
-//!   Therefore [write with the fencing token](#writing-with-the-fencing-token).
+//!   after its session has expired, it believes that it holds the lock for up to `0.05 T`; after a
+//!   suspension of the machine for up to `0.1 T`, and that on Linux and Android only. Other systems'
+//!   clocks may stand still in a suspension, as do those of a virtual machine that its host pauses:
+//!   then no pause is noticed. Therefore [write with the fencing
+//!   token](#writing-with-the-fencing-token).
 //! - **A member that has lost its leader** answers the heartbeats of its clients for up to
 //!   `syncLimit × tickTime` of the servers' configuration: 10 s in ZooKeeper's sample file. The
 //!   leader ends their sessions meanwhile. So two clients can hold if `T` is shorter than `1.25 ×
 //!   (syncLimit + 0.5) × tickTime`, 13.75 s in the sample file. The client cannot notice it.
-//! - **The bound on a loss has conditions.** The client's connection timeout is not set
-//!   ([`Connector::with_connection_timeout`](zookeeper_client::Connector::with_connection_timeout)):
-//!   by default it is `0.4 T`. A reply takes less than `0.15 T`. The network does not lose the
-//!   client's messages while it delivers events. The clocks of client and servers run equally fast.
+//! - **The bound on a loss has conditions.** A reply takes less than `0.15 T`. The network does not
+//!   lose the client's messages while it delivers events. What the client's clock runs slower than
+//!   the servers' and what its process runs late are less than `0.05 T` in a session timeout
+//!   together.
+//! - **A connection timeout `C` that the application sets**
+//!   ([`Connector::with_connection_timeout`](zookeeper_client::Connector::with_connection_timeout))
+//!   must be at most `0.4 T`, which is the default: silence is noticed after `C` to `1.125 C`, and a
+//!   heartbeat is sent after `0.375 C` to `0.5 C`, within which a reply must come. So `0.7 T - 1.625
+//!   C` are left in place of `0.05 T`: nothing with `C` above `0.43 T`, and two clients can hold. `T`
+//!   is the timeout that the servers grant, which may be shorter than the requested one. A `C` above
+//!   `0.6 T` counts as not set. The lock cannot read the value. Measured on 3.8.0: with `C = 0.59 T`
+//!   the next one holds up to `0.13 T` before the holder knows.
 //! - **A session that the servers end early** (`ended-early`), while they hear from its client: an
 //!   administrator can do so, and so can a leader that lost its followers. The holder learns of it
 //!   with its next message.
@@ -225,13 +238,15 @@
 //!   [`NumbersUsedUp`](LockError::NumbersUsedUp): remove the parent before.
 //! - **A server with a smaller `jute.maxbuffer`** than the default of 1 MiB closes the connection
 //!   at a longer create. The attempt treats that as a transient fault and tries again.
-//! - **A runtime that is shut down** stops the background tasks. Their nodes go with the session.
+//! - **A runtime that is shut down** stops the background tasks. Their nodes go with the session,
+//!   unless [`cleaned_up`] was awaited before.
 
 #![warn(clippy::missing_errors_doc)]
 
 mod activity;
 mod algorithm;
 mod attempt;
+mod background;
 mod cost;
 mod downgrade;
 mod error;
@@ -251,12 +266,14 @@ mod retrying_client;
 mod semaphore;
 mod session_clock;
 mod spec;
+mod suspension;
 mod task;
 mod unanswered;
 
 #[doc(hidden)]
 pub use activity::{ActivityRecorder, LockActivity, RequestKind, WatchPlace};
 pub use algorithm::{Access, Algorithm};
+pub use background::cleaned_up;
 pub use cost::{Cost, CostCounter};
 pub use error::{LockError, Loss};
 pub use guard::Guard;

@@ -188,6 +188,7 @@ impl Lock {
     /// - [`LockError::NoParent`] when a parent is missing and must not be created
     ///   ([`Parents::Required`](super::Parents::Required)), or vanished 20 times in a row.
     /// - [`LockError::Unusable`] when a parent is ephemeral.
+    /// - [`LockError::ServerTooOld`] when the servers are older than `ZooKeeper` 3.5.
     /// - [`LockError::Closed`] when the client is closed or not authenticated, or the runtime is
     ///   shut down.
     /// - [`LockError::Unexpected`] for anything else that the client library reports.
@@ -241,7 +242,8 @@ impl Lock {
     ///
     /// As [`acquire`](Self::acquire), and
     ///
-    /// - [`LockError::TimedOut`] when others held the lock all the time.
+    /// - [`LockError::TimedOut`] when the time is over: others held the lock, or the servers did not
+    ///   answer and the silence is not noticed yet.
     /// - [`LockError::ConnectionLost`] when there is no connection when the time is over.
     ///
     /// # Panics

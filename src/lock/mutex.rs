@@ -4,7 +4,7 @@ use zookeeper_client::{Error, Stat};
 
 use super::attempt::{Attempt, HeldLock};
 use super::error::NotAcquired;
-use super::error::{is_transient, lock_error};
+use super::error::lock_error;
 use super::node::MAX_PARENT_CREATES;
 use super::retrying_client::{LastSeen, OneShotWatch, OwnNode, Retries};
 use super::unanswered::CreatePlace;
@@ -47,7 +47,7 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
                 creator.create_parents(&parent).await?;
             }
             // Whether the node was created is seen when it is created again.
-            Err(error) if is_transient(&error) => {
+            Err(error) if retries.may_help(&error) => {
                 attempt.client.unanswered.record_lost(CreatePlace::Node(path.clone()));
                 retries.wait().await;
             }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use zookeeper_client::{Acls, CreateMode, Error, Stat};
 
 use super::error::NotAcquired;
-use super::error::{is_transient, lock_error};
+use super::error::lock_error;
 use super::naming::{NodeMode, QueueNames};
 use super::retrying_client::{LastSeen, Listing, OwnNode, Retries, RetryingClient};
 use super::unanswered::{CreatePlace, QueuePlace};
@@ -131,7 +131,7 @@ impl NodeCreator<'_> {
                     self.cancelled()?;
                     continue;
                 }
-                Err(error) if is_transient(&error) => {
+                Err(error) if retries.may_help(&error) => {
                     let (own, after) = self.find(parent, names, &prefix).await?;
                     if let Some(own) = own {
                         self.client.meter.made(&own.path);
@@ -213,7 +213,7 @@ impl NodeCreator<'_> {
             return Err(LockError::NoParent { path: parent.clone() });
         }
         let containers = self.options.parents == Parents::Container;
-        let mut mode = if containers { CreateMode::Container } else { CreateMode::Persistent };
+        let mode = if containers { CreateMode::Container } else { CreateMode::Persistent };
         let mut missing = vec![parent.clone()];
         while let Some(next) = missing.last().cloned() {
             if next.is_root() {
@@ -224,7 +224,6 @@ impl NodeCreator<'_> {
             match self.client.until_answered(|| self.client.create(&node)).await {
                 Ok(_) | Err(Error::NodeExists) => drop(missing.pop()),
                 Err(Error::NoNode) => missing.extend(next.parent()),
-                Err(Error::Unimplemented) if mode == CreateMode::Container => mode = CreateMode::Persistent,
                 Err(error) => return Err(lock_error(error, &self.client.lock, "create", &next)),
             }
         }

@@ -12,11 +12,18 @@
 //!
 //! So while it has a connection, the servers have received something in the last thirteen
 //! twentieths, and seven are left. This clock counts six of them, from the last time at which the
-//! library had a connection. The seventh is for a process that runs late.
+//! library had a connection. The seventh is for a process that runs late, and for a clock that runs
+//! slower than those of the servers: nineteen of its twentieths are a timeout of theirs when it is 5 %
+//! slower.
 //!
-//! That holds only for a process that runs. After a pause (a stopped process, a blocked runtime)
-//! the library reads messages that arrived long before and takes them for new. The clock's own
-//! ticks notice a pause. After one, only the reply to a request that was sent since proves that the
+//! A connection timeout `c` that the application has set replaces the last two figures, unless it is
+//! longer than twelve twentieths: the library's tick is then `c / 8`, the heartbeat is sent after three
+//! ticks, and silence is noticed after eight. Thirteen such ticks are more than thirteen twentieths if
+//! `c` is more than eight. The client does not tell the value.
+//!
+//! That holds only for a process that runs. After a pause (a stopped process, a blocked runtime, a
+//! suspended machine) the library reads messages that arrived long before and takes them for new. The
+//! clock's own ticks notice a pause. After one, only the reply to a request that was sent since proves that the
 //! session lives, and only if the leader took part: a server that has lost it knows no ended session.
 //!
 //! The library also tells nobody when a new connection breaks before its first reply. So a reconnect
@@ -26,6 +33,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use zookeeper_client::SessionState;
+
+use super::suspension::suspended;
 
 /// The number of ticks in a session timeout, as in the client library.
 const TICKS: u32 = 20;
@@ -42,6 +51,10 @@ pub(super) struct SessionClock {
     /// The last time at which the client had a connection and ran without a pause.
     sound_at: Instant,
     ticked_at: Instant,
+    /// Returns the time for which the machine was suspended so far. `Instant` does not count it.
+    suspended: fn() -> Duration,
+    /// What that was at the last tick.
+    suspended_at_tick: Duration,
     /// The time at which the process resumed after a pause, or connected again, until a reply proves
     /// that the session lives.
     resumed_at: Option<Instant>,
@@ -51,7 +64,8 @@ impl SessionClock {
     /// Creates the clock of a session that was heard from at `now`.
     pub(super) fn new(timeout: Duration, state: SessionState, now: Instant) -> Self {
         let connected = state != SessionState::Disconnected;
-        Self { timeout, connected, sound_at: now, ticked_at: now, resumed_at: None }
+        let (sound_at, ticked_at, suspended_at_tick) = (now, now, suspended());
+        Self { timeout, connected, sound_at, ticked_at, suspended, suspended_at_tick, resumed_at: None }
     }
 
     /// Returns the time of the next tick.
@@ -60,12 +74,22 @@ impl SessionClock {
     }
 
     pub(super) fn tick(&mut self, now: Instant) {
-        if now - self.ticked_at > self.tick_interval() * 3 / 2 {
+        let (stood_still, was_paused) = (self.suspended_since_tick(), self.was_paused(now));
+        self.suspended_at_tick += stood_still;
+        self.sound_at = self.sound_at.checked_sub(stood_still).unwrap_or(self.sound_at);
+        if was_paused {
             self.resumed_at = Some(now);
         } else if self.connected && self.resumed_at.is_none() {
             self.sound_at = now;
         }
         self.ticked_at = now;
+    }
+
+    /// Ticks early after a suspension of the machine: the time of the next tick has not come then.
+    pub(super) fn check_suspension(&mut self, now: Instant) {
+        if self.was_paused(now) {
+            self.tick(now);
+        }
     }
 
     /// Records a change of the session's state.
@@ -107,10 +131,26 @@ impl SessionClock {
     fn tick_interval(&self) -> Duration {
         self.timeout / TICKS
     }
+
+    fn suspended_since_tick(&self) -> Duration {
+        (self.suspended)().saturating_sub(self.suspended_at_tick)
+    }
+
+    fn was_paused(&self, now: Instant) -> bool {
+        now - self.ticked_at + self.suspended_since_tick() > self.tick_interval() * 3 / 2
+    }
+
+    /// Returns the clock with another source of the suspended time.
+    #[cfg(test)]
+    pub(super) fn with_suspended(self, suspended: fn() -> Duration) -> Self {
+        Self { suspended, suspended_at_tick: suspended(), ..self }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     const TIMEOUT: Duration = Duration::from_secs(20);
@@ -175,5 +215,62 @@ mod tests {
         clock.tick(at(8_000));
         assert!(clock.needs_proof());
         assert_eq!(clock.presumed_expired_at(), Some(at(12_400)));
+    }
+
+    thread_local! {
+        static SUSPENDED: Cell<Duration> = const { Cell::new(Duration::from_secs(3)) };
+    }
+
+    fn suspend(seconds: u64) {
+        SUSPENDED.set(SUSPENDED.get() + Duration::from_secs(seconds));
+    }
+
+    #[test]
+    fn a_suspended_machine_is_a_pause_of_which_its_own_clock_shows_nothing() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut clock = ticked(start, 5).with_suspended(|| SUSPENDED.get());
+        suspend(1);
+        clock.tick(at(5_400));
+        assert!(!clock.needs_proof(), "1.4 s are too short for a pause");
+        suspend(10);
+        clock.tick(at(6_400));
+        assert!(clock.needs_proof());
+        assert_eq!(clock.presumed_expired_at(), Some(at(7_400)), "one tick for the proof");
+        clock.proved(at(6_410));
+        clock.tick(at(7_400));
+        assert!(!clock.needs_proof(), "counted once");
+        // Without a connection there is nothing to prove.
+        clock.changed(SessionState::Disconnected, at(7_500));
+        assert_eq!(clock.presumed_expired_at(), Some(at(13_400)));
+        suspend(4);
+        clock.tick(at(8_400));
+        assert_eq!(clock.presumed_expired_at(), Some(at(9_400)), "four of the six seconds are over");
+    }
+
+    #[test]
+    fn a_suspension_is_noticed_before_the_next_tick_when_it_matters() {
+        let start = Instant::now();
+        let mut clock = ticked(start, 5).with_suspended(|| SUSPENDED.get());
+        let now = start + Duration::from_millis(5_100);
+        clock.check_suspension(now);
+        assert_eq!((clock.needs_proof(), clock.next_tick()), (false, start + Duration::from_secs(6)));
+        suspend(10);
+        clock.check_suspension(now);
+        assert_eq!((clock.needs_proof(), clock.next_tick()), (true, now + Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_client_whose_clock_is_a_twentieth_slower_knows_by_the_time_the_servers_end_the_session() {
+        // The servers count from the last message, at the start. The library notices silence at the latest
+        // thirteen twentieths later.
+        let start = Instant::now();
+        let mut clock = ticked(start, 13);
+        clock.changed(SessionState::Disconnected, start + Duration::from_secs(13));
+        let known_after = clock.presumed_expired_at().expect("no connection") - start;
+        // While the servers count 100 seconds, the client counts 95, or 94 if its clock is slower than that.
+        let client_counts = |percent: u32| TIMEOUT * percent / 100;
+        assert!(known_after <= client_counts(95), "{known_after:?}");
+        assert!(known_after > client_counts(94), "{known_after:?}");
     }
 }

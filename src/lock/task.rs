@@ -121,7 +121,7 @@ impl Attempt {
 }
 
 /// Runs `work` and keeps the clock meanwhile. After a pause, the clock notices it before the work goes
-/// on.
+/// on; after a suspension of the machine, before the work is done.
 async fn ticking<T>(work: impl Future<Output = T>, clock: &mut SessionClock, states: &mut dyn SessionStates) -> T {
     let mut work = pin!(work);
     loop {
@@ -129,7 +129,67 @@ async fn ticking<T>(work: impl Future<Output = T>, clock: &mut SessionClock, sta
             biased;
             () = sleep_until(clock.next_tick()) => clock.tick(Instant::now()),
             state = states.changed() => clock.changed(state, Instant::now()),
-            done = &mut work => return done,
+            done = &mut work => {
+                clock.check_suspension(Instant::now());
+                return done;
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use futures::future::{BoxFuture, pending};
+    use tokio::time::sleep;
+    use zookeeper_client::SessionState;
+
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(20);
+
+    thread_local! {
+        static SUSPENDED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    }
+
+    /// A session whose connection is sound.
+    #[derive(Debug)]
+    struct Connected;
+
+    impl SessionStates for Connected {
+        fn state(&mut self) -> SessionState {
+            SessionState::SyncConnected
+        }
+
+        fn peek(&self) -> SessionState {
+            SessionState::SyncConnected
+        }
+
+        fn changed(&mut self) -> BoxFuture<'_, SessionState> {
+            Box::pin(pending())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_that_is_granted_right_after_a_suspension_needs_a_proof() {
+        let clock = SessionClock::new(TIMEOUT, SessionState::SyncConnected, Instant::now());
+        let mut clock = clock.with_suspended(|| SUSPENDED.get());
+        let granted = async {
+            sleep(Duration::from_millis(5_500)).await;
+            SUSPENDED.set(TIMEOUT * 2);
+        };
+        ticking(granted, &mut clock, &mut Connected).await;
+        assert!(clock.needs_proof());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_a_simulation_is_no_suspension() {
+        let mut clock = SessionClock::new(TIMEOUT, SessionState::SyncConnected, Instant::now());
+        ticking(sleep(TIMEOUT * 5), &mut clock, &mut Connected).await;
+        std::thread::sleep(Duration::from_millis(50));
+        ticking(sleep(TIMEOUT / 100), &mut clock, &mut Connected).await;
+        assert!(!clock.needs_proof());
     }
 }

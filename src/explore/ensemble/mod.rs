@@ -7,6 +7,7 @@
 
 mod link;
 mod member;
+mod permits;
 mod replicas;
 mod request;
 mod write;
@@ -18,10 +19,11 @@ use lockscope_base::wire::ErrorCode;
 use lockscope_sandbox::parts::Tree;
 
 use replicas::Replicas;
-use write::{Refusal, carry_out, without_ephemerals};
+use write::{Refused, carry_out, without_ephemerals};
 
-pub use link::{EventKind, Link, LinkId, Message};
+pub use link::{EventKind, Link, LinkId, Message, Refusal};
 pub use member::{Member, is_below};
+pub use permits::Permits;
 pub use request::{Answer, Author, Change, Commit, Create, ReadOp, Request, WatchKind, WriteOp};
 
 /// The id of the first client's session.
@@ -43,6 +45,8 @@ pub struct Ensemble {
     links: BTreeMap<LinkId, Link>,
     /// Whether replies hold no more than what the lock library reads.
     masks: bool,
+    /// What the servers permit, and what they know.
+    pub permits: Permits,
 }
 
 /// Returns the session of a client.
@@ -64,6 +68,7 @@ impl Ensemble {
             ended: BTreeMap::new(),
             links: BTreeMap::new(),
             masks,
+            permits: Permits::default(),
         }
     }
 
@@ -166,6 +171,14 @@ impl Ensemble {
         let (session, member, broken) = (link.session, link.member, link.broken);
         let answer = if self.knows_end(session, member) {
             Err(ErrorCode::SessionExpired)
+        } else if let Request::Reads(reads) = &request {
+            match self.read_next(id, session, member, reads) {
+                Some(results) => results,
+                None => {
+                    self.links.entry(id).and_modify(|link| link.requests.push_front((xid, request)));
+                    return;
+                }
+            }
         } else {
             self.answer(id, session, member, &request)
         };
@@ -203,16 +216,13 @@ impl Ensemble {
                 Ok(Answer::Done)
             }
             Request::Read { read, watch } => {
-                let answer = member::read(self.replicas.tree_of(member), read);
+                let answer = self.permits.read(self.replicas.tree_of(member), session, read);
                 if *watch && answer.is_ok() {
                     self.replicas.members[member].watch(id, read);
                 }
                 answer
             }
-            Request::Reads(reads) => {
-                let tree = self.replicas.tree_of(member);
-                Ok(Answer::Results(reads.iter().map(|read| member::read(tree, read)).collect()))
-            }
+            Request::WatchRecursively(_) if self.permits.old_servers => Err(ErrorCode::Unimplemented),
             Request::WatchRecursively(root) => {
                 self.replicas.members[member].watch_recursively(id, root);
                 Ok(Answer::Done)
@@ -227,7 +237,49 @@ impl Ensemble {
                 }
                 Ok(Answer::Done)
             }
-            Request::RemoveWatch(..) | Request::RemoveRecursive(_) => Ok(Answer::Done),
+            Request::Reads(_) | Request::RemoveWatch(..) | Request::RemoveRecursive(_) => Ok(Answer::Done),
+        }
+    }
+
+    /// Carries out the next read of a batch: other changes may fall between two of its reads. Returns
+    /// the results after the last one.
+    fn read_next(
+        &mut self,
+        id: LinkId,
+        session: i64,
+        member: usize,
+        reads: &[ReadOp],
+    ) -> Option<Result<Answer, ErrorCode>> {
+        if self.permits.old_servers {
+            return Some(Err(ErrorCode::Unimplemented));
+        }
+        let link = self.links.get_mut(&id)?;
+        if let Some(read) = reads.get(link.partly.len()) {
+            let result = self.permits.read(self.replicas.tree_of(member), session, read);
+            link.partly.push(result);
+        }
+        if link.partly.len() < reads.len() {
+            return None;
+        }
+        Some(Ok(Answer::Results(std::mem::take(&mut link.partly))))
+    }
+
+    /// Lets the member refuse the oldest request of a link, or send a reply that cannot be read.
+    pub fn refuse(&mut self, id: LinkId, why: Refusal) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        if why == Refusal::Garbled {
+            let sent = link.messages.len();
+            self.carry_out(id);
+            let last = self.links.get_mut(&id).and_then(|link| link.messages.iter_mut().skip(sent).last());
+            if let Some((_, message)) = last
+                && let Message::Reply { xid, answer: Ok(_) } = *message
+            {
+                *message = Message::Refused { xid, why };
+            }
+        } else if let Some((xid, _)) = link.requests.pop_front() {
+            link.partly.clear();
+            let zxid = self.replicas.members[link.member].zxid;
+            link.push(zxid, Message::Refused { xid, why });
         }
     }
 
@@ -241,7 +293,7 @@ impl Ensemble {
     }
 
     /// Carries out the writes of a session, and lets its member catch up before the reply.
-    fn write(&mut self, session: i64, member: usize, writes: &[WriteOp]) -> Result<Vec<Answer>, Refusal> {
+    fn write(&mut self, session: i64, member: usize, writes: &[WriteOp]) -> Result<Vec<Answer>, Refused> {
         let done = match self.sessions.get(&session) {
             Some(owner) if *owner == member => self.try_write(Author::Session(session), session, writes),
             Some(_) => Err((0, ErrorCode::SessionMoved)),
@@ -251,7 +303,10 @@ impl Ensemble {
         done
     }
 
-    fn try_write(&mut self, by: Author, session: i64, writes: &[WriteOp]) -> Result<Vec<Answer>, Refusal> {
+    fn try_write(&mut self, by: Author, session: i64, writes: &[WriteOp]) -> Result<Vec<Answer>, Refused> {
+        if let Author::Session(session) = by {
+            self.permits.check(self.replicas.tree(), session, writes)?;
+        }
         let (answers, changes, tree) = carry_out(self.replicas.tree(), session, self.replicas.next_zxid(), writes)?;
         let events = self.replicas.add(by, changes, tree);
         self.deliver(events);
@@ -261,6 +316,17 @@ impl Ensemble {
     /// Carries out the writes of a stranger. Returns whether the servers did not refuse them.
     pub fn stranger(&mut self, writes: &[WriteOp]) -> bool {
         self.try_write(Author::Stranger, 0, writes).is_ok()
+    }
+
+    /// Lets the servers delete an empty container. Returns whether there was one.
+    pub fn reap(&mut self, path: &str) -> bool {
+        let is_due = self.is_reapable(path);
+        is_due && self.try_write(Author::Servers, 0, &[WriteOp::Delete { path: path.into(), version: None }]).is_ok()
+    }
+
+    /// Returns whether the servers may delete a node because it is a container that has become empty.
+    pub fn is_reapable(&self, path: &str) -> bool {
+        self.tree().due(0).iter().any(|due| &**due == path)
     }
 
     /// Lets a member catch up with the leader.
@@ -318,6 +384,7 @@ impl Ensemble {
     pub fn break_link(&mut self, id: LinkId, arrived: usize) {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.requests.truncate(arrived);
+        link.partly.clear();
         link.messages.clear();
         link.broken = true;
         let (member, is_done) = (link.member, link.requests.is_empty());

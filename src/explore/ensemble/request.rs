@@ -149,6 +149,8 @@ pub enum Author {
     Session(i64),
     /// The servers, at the end of a session.
     Expiry(i64),
+    /// The servers, which delete an empty container.
+    Servers,
     /// Somebody whom the exploration lets write.
     Stranger,
 }

@@ -11,7 +11,7 @@ use super::request::{Answer, Change, Create, WriteOp};
 const TIME: i64 = 1_700_000_000_000;
 
 /// The index of the write that the leader refuses, and the reason.
-pub(super) type Refusal = (usize, ErrorCode);
+pub(super) type Refused = (usize, ErrorCode);
 
 /// Carries out all writes of a session on a copy of a tree.
 pub(super) fn carry_out(
@@ -19,7 +19,7 @@ pub(super) fn carry_out(
     session: i64,
     zxid: i64,
     writes: &[WriteOp],
-) -> Result<(Vec<Answer>, Vec<Change>, Tree), Refusal> {
+) -> Result<(Vec<Answer>, Vec<Change>, Tree), Refused> {
     let mut tree = tree.clone();
     let (mut answers, mut changes) = (Vec::new(), Vec::new());
     for (index, write) in writes.iter().enumerate() {

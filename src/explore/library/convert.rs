@@ -5,7 +5,7 @@ use lockscope_requests::{NewNode, Read, Write};
 use lockscope_sandbox::parts::Stat as ServerStat;
 use zookeeper_client::{CreateMode, Error, MultiReadResult, MultiWriteError, MultiWriteResult, Stat};
 
-use crate::ensemble::{Answer, Create, ReadOp, WriteOp};
+use crate::ensemble::{Answer, Create, ReadOp, Refusal, WriteOp};
 
 pub(super) fn error_of(code: ErrorCode) -> Error {
     match code {
@@ -16,8 +16,18 @@ pub(super) fn error_of(code: ErrorCode) -> Error {
         ErrorCode::NoChildrenForEphemerals => Error::NoChildrenForEphemerals,
         ErrorCode::SessionExpired => Error::SessionExpired,
         ErrorCode::SessionMoved => Error::SessionMoved,
+        ErrorCode::NoAuth => Error::NoAuth,
+        ErrorCode::Unimplemented => Error::Unimplemented,
         ErrorCode::BadArguments => Error::BadArguments(&"the server refuses an argument"),
         other => unreachable!("the simulated servers do not refuse with {other:?}"),
+    }
+}
+
+pub(super) fn refused(why: Refusal) -> Error {
+    match why {
+        Refusal::Throttled => Error::Throttled,
+        Refusal::Quota => Error::QuotaExceeded,
+        Refusal::Garbled => Error::UnexpectedError("the reply cannot be read".to_owned()),
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, oneshot};
 use zookeeper_client::{Error, SessionState};
 
 use crate::ensemble::{Answer, Message, Request};
-use convert::error_of;
+use convert::{error_of, refused};
 use watches::{NewWatch, Watchers};
 
 pub use client::{SimClient, shared};
@@ -159,6 +159,11 @@ impl Library {
             Message::Event { kind, path, zxid } => self.watchers.fire(*kind, path, *zxid),
             Message::Reply { answer: Err(ErrorCode::SessionExpired), .. } => self.end(SessionState::Expired),
             Message::Reply { xid, .. } if self.settles_with == Some(*xid) => self.settles_with = None,
+            Message::Refused { xid, why } => {
+                if let Some(pending) = self.replies.remove(xid) {
+                    let _ = pending.sender.send(Err(refused(*why)));
+                }
+            }
             Message::Reply { xid, answer } => {
                 let Some(pending) = self.replies.remove(xid) else { return };
                 let watch = self.watchers.watch(&pending.request, answer);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::facts::{Deletion, Facts, Hold, Stage, View};
+use super::facts::{Deletion, Facts, Hold, Outcome, Stage, View};
 
 /// A held lock, and whether its guard says that it is lost.
 struct Held {
@@ -32,6 +32,7 @@ pub struct Board {
 struct Shown {
     stage: Stage,
     held: Vec<Held>,
+    outcomes: Vec<Outcome>,
     deletion: Option<Arc<Deletion>>,
     view: Option<Arc<View>>,
 }
@@ -45,7 +46,13 @@ impl Board {
     pub fn facts(&self) -> Facts {
         let shown = self.shown();
         let holds = shown.held.iter().filter(|held| !(held.is_lost)()).map(|held| held.hold.clone()).collect();
-        Facts { stage: shown.stage.clone(), holds, deletion: shown.deletion.clone(), view: shown.view.clone() }
+        Facts {
+            stage: shown.stage.clone(),
+            holds,
+            outcomes: shown.outcomes.clone(),
+            deletion: shown.deletion.clone(),
+            view: shown.view.clone(),
+        }
     }
 
     /// Tells the program to go on.
@@ -62,6 +69,11 @@ impl Board {
     pub(super) fn show(&self, stage: Stage) {
         let mut shown = self.shown();
         (shown.stage, shown.held) = (stage, Vec::new());
+    }
+
+    /// Shows what a round has come to.
+    pub(super) fn show_outcome(&self, outcome: Outcome) {
+        self.shown().outcomes.push(outcome);
     }
 
     /// Shows what has become of a plan.

@@ -1,5 +1,6 @@
 //! What a program has come to.
 
+use std::fmt;
 use std::sync::Arc;
 
 use lockscope_model::queue::LockEvent;
@@ -38,8 +39,55 @@ pub struct Hold {
     pub token: i64,
     /// What it excludes.
     pub kind: HoldKind,
-    /// The path of the node, if that is another one than the token names: after a downgrade.
-    pub node: Option<Arc<str>>,
+    /// The path of the node.
+    pub node: Arc<str>,
+    /// Whether that is another node than the token names: after a downgrade.
+    pub is_downgraded: bool,
+    /// Whether the program watches for the loss of the lock.
+    pub is_watched: bool,
+}
+
+/// What a round of a lock program has come to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It held these locks, and its release says that it held them until then.
+    Released(Vec<Hold>),
+    /// It did not wait, and the lock was not free.
+    NotFree,
+    /// It has failed.
+    Failed {
+        /// The error.
+        error: Failure,
+        /// Whether it held the lock before.
+        held: bool,
+    },
+}
+
+/// An error of the lock library.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Failure {
+    /// The session has ended, or may have.
+    Expired,
+    /// Somebody else has deleted the node at this path.
+    Deleted(Arc<str>),
+    /// There is no connection.
+    Disconnected,
+    /// The time was over.
+    TimedOut,
+    /// The numbers of the parent are used up.
+    NumbersUsedUp,
+    /// Another one, which no schedule without a refusal may meet.
+    Other(String),
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Released(_) => f.write_str("it says that it held the lock until its release"),
+            Self::NotFree => f.write_str("it says that the lock is not free"),
+            Self::Failed { error, held } => write!(f, "{error:?}{}", if *held { ", while it held" } else { "" }),
+        }
+    }
 }
 
 /// What a program has come to.
@@ -49,6 +97,8 @@ pub struct Facts {
     pub stage: Stage,
     /// The locks that it takes for held.
     pub holds: Vec<Hold>,
+    /// What its rounds have come to, in order.
+    pub outcomes: Vec<Outcome>,
     /// The plan that it was told to carry out.
     pub deletion: Option<Arc<Deletion>>,
     /// What it shows to a person, if it observes.

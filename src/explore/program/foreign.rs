@@ -58,7 +58,14 @@ impl ForeignNames {
         if self.wait(client, &name).await? {
             let czxid = stat(client, &node).await?;
             if let Some(token) = czxid {
-                let hold = Hold { lock: LOCK.into(), token, kind: HoldKind::Exclusive, node: None };
+                let hold = Hold {
+                    lock: LOCK.into(),
+                    token,
+                    kind: HoldKind::Exclusive,
+                    node: node.as_str().into(),
+                    is_downgraded: false,
+                    is_watched: false,
+                };
                 let client = Arc::clone(client);
                 // Both libraries tell their users to stop when the connection is lost, which comes before
                 // the end of the session.

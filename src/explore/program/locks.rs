@@ -4,15 +4,23 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use lockscope_lock::{Access, Algorithm, Guard, Lock, LockError, LockOptions, Multi, Naming, Reentrant};
+use futures::FutureExt;
+use futures::future::{Either, select};
+use lockscope_lock::{
+    Access, Algorithm, Guard, Lock, LockError, LockOptions, Multi, Naming, Reentrant, ReentrantGuard,
+};
 use lockscope_requests::Requests;
 use zookeeper_client::Error;
 
 use super::board::Board;
-use super::facts::{Hold, HoldKind, Stage};
+use super::facts::{Failure, Hold, HoldKind, Outcome, Stage};
 use super::paths::{LOCK, RESOURCE, SECOND_LOCK};
 use crate::library::{SharedLibrary, shared};
+
+/// The time for which a program waits that does not wait for any time.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How a program uses its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +39,16 @@ pub enum Use {
     Writes,
     /// It tries once and does not wait.
     Tries,
+    /// It waits for three seconds at most.
+    Within,
+    /// It takes a second lock beside the first, as one, and does not wait.
+    MultiTries,
+    /// It takes a second lock beside the first, as one, and waits for three seconds at most.
+    MultiWithin,
+    /// It enters for its access, and inside for reading; and not for writing inside reading.
+    Enters,
+    /// Two attempts of its one session contend for the lock.
+    Two,
 }
 
 /// A program that acquires and releases a lock.
@@ -45,7 +63,7 @@ pub struct LockProgram {
 }
 
 impl Use {
-    const ALL: [(Self, &str); 7] = [
+    const ALL: [(Self, &str); 12] = [
         (Self::Plain, "plain"),
         (Self::WatchesLoss, "watches-loss"),
         (Self::Reentrant, "reentrant"),
@@ -53,6 +71,11 @@ impl Use {
         (Self::Multi, "multi"),
         (Self::Writes, "writes"),
         (Self::Tries, "tries"),
+        (Self::Within, "within"),
+        (Self::MultiTries, "multi-tries"),
+        (Self::MultiWithin, "multi-within"),
+        (Self::Enters, "enters"),
+        (Self::Two, "two"),
     ];
 
     fn name(self) -> &'static str {
@@ -103,18 +126,40 @@ impl FromStr for LockProgram {
     }
 }
 
-/// The error that ends a round. A deleted node leaves the session alive, so the next round begins.
-enum RoundEnd {
-    Next(LockError),
-    Last(LockError),
+/// The error that ends a round.
+struct RoundEnd {
+    error: LockError,
+    /// Whether the lock was held before.
+    held: bool,
+}
+
+impl RoundEnd {
+    fn held(error: LockError) -> Self {
+        Self { error, held: true }
+    }
+
+    /// Returns whether it is the last round. A deleted node, or a time that is over, leaves the session
+    /// alive, so the next round begins.
+    fn is_last(&self) -> bool {
+        !matches!(self.error, LockError::NodeDeleted { .. } | LockError::TimedOut { .. })
+    }
+
+    fn outcome(&self) -> Outcome {
+        let error = match &self.error {
+            LockError::SessionExpired { .. } => Failure::Expired,
+            LockError::NodeDeleted { node } => Failure::Deleted(node.as_str().into()),
+            LockError::ConnectionLost { .. } => Failure::Disconnected,
+            LockError::TimedOut { .. } => Failure::TimedOut,
+            LockError::NumbersUsedUp { .. } => Failure::NumbersUsedUp,
+            other => Failure::Other(other.to_string()),
+        };
+        Outcome::Failed { error, held: self.held }
+    }
 }
 
 impl From<LockError> for RoundEnd {
     fn from(error: LockError) -> Self {
-        match error {
-            LockError::NodeDeleted { .. } => Self::Next(error),
-            error => Self::Last(error),
-        }
+        Self { error, held: false }
     }
 }
 
@@ -128,7 +173,8 @@ impl LockProgram {
     pub(super) async fn run(self, rounds: u32, library: SharedLibrary, board: Board) {
         let client = shared(&library);
         let lock = self.lock(&client, LOCK);
-        let other = (self.used == Use::Multi).then(|| self.lock(&client, SECOND_LOCK));
+        let takes_two = matches!(self.used, Use::Multi | Use::MultiTries | Use::MultiWithin);
+        let other = takes_two.then(|| self.lock(&client, SECOND_LOCK));
         let mut last = None;
         for _ in 0..rounds {
             board.show(Stage::Works);
@@ -138,14 +184,14 @@ impl LockProgram {
                 () = board.given_up() => break,
                 ended = round => ended,
             };
-            last = None;
-            match ended {
-                Ok(()) => {}
-                Err(RoundEnd::Next(error)) => last = Some(error.to_string()),
-                Err(RoundEnd::Last(error)) => {
-                    last = Some(error.to_string());
-                    break;
-                }
+            let (outcome, is_last) = match &ended {
+                Ok(outcome) => (outcome.clone(), false),
+                Err(end) => (end.outcome(), end.is_last()),
+            };
+            board.show_outcome(outcome);
+            last = ended.err().map(|end| end.error.to_string());
+            if is_last {
+                break;
             }
         }
         board.show(Stage::Ended(last));
@@ -170,32 +216,38 @@ impl LockProgram {
         lock: &Lock,
         other: Option<&Lock>,
         board: &Board,
-    ) -> Result<(), RoundEnd> {
-        match (self.used, other) {
-            (Use::Reentrant, _) => self.enter_twice(lock, board).await,
-            (_, Some(other)) => self.take_both([lock, other], board).await,
-            (Use::Tries, None) => match lock.try_acquire().await? {
+    ) -> Result<Outcome, RoundEnd> {
+        if let Some(other) = other {
+            return self.take_both([lock, other], board).await;
+        }
+        match self.used {
+            Use::Reentrant => self.enter_twice(lock, board).await,
+            Use::Enters => self.enter_for(lock, board).await,
+            Use::Two => self.contend_twice(lock, board).await,
+            Use::Tries => match lock.try_acquire().await? {
                 Some(guard) => self.use_guard(client, guard, board).await,
-                None => Ok(()),
+                None => Ok(Outcome::NotFree),
             },
+            Use::Within => self.use_guard(client, lock.acquire_within(PATIENCE).await?, board).await,
             _ => self.use_guard(client, lock.acquire().await?, board).await,
         }
     }
 
-    async fn use_guard(&self, client: &Arc<dyn Requests>, guard: Guard, board: &Board) -> Result<(), RoundEnd> {
+    async fn use_guard(&self, client: &Arc<dyn Requests>, guard: Guard, board: &Board) -> Result<Outcome, RoundEnd> {
         let mut guard = Arc::new(guard);
-        show(board, &guard, |guard| guard, self.kind(), false);
+        let mut hold = self.show(board, &guard, |guard| guard, false);
         self.hold_until_lost(&guard, board).await;
         match self.used {
             Use::Downgrade => {
-                guard = Arc::new(own(guard).downgrade().await?);
-                show(board, &guard, |guard| guard, HoldKind::Read, true);
+                guard = Arc::new(own(guard).downgrade().await.map_err(RoundEnd::held)?);
+                hold = self.show(board, &guard, |guard| guard, true);
                 self.hold_until_lost(&guard, board).await;
             }
             Use::Writes => write_token(client, guard.token().0).await,
             _ => {}
         }
-        Ok(own(guard).release().await?)
+        own(guard).release().await.map_err(RoundEnd::held)?;
+        Ok(Outcome::Released(vec![hold]))
     }
 
     /// Holds until the program is told to go on, or the lock is lost.
@@ -208,49 +260,124 @@ impl LockProgram {
         }
     }
 
-    async fn enter_twice(&self, lock: &Lock, board: &Board) -> Result<(), RoundEnd> {
+    async fn enter_twice(&self, lock: &Lock, board: &Board) -> Result<Outcome, RoundEnd> {
         let owner = Reentrant::new(lock.clone());
         let outer = owner.enter().await?;
-        let inner = owner.enter().await?;
-        let outer = Arc::new(outer);
-        show(board, &outer, |outer| outer.guard(), self.kind(), false);
-        self.hold_until_lost(outer.guard(), board).await;
-        inner.leave().await?;
-        // Still inside: the first to leave releases nothing.
-        show(board, &outer, |outer| outer.guard(), self.kind(), false);
-        self.hold_until_lost(outer.guard(), board).await;
-        Ok(own(outer).leave().await?)
+        let inner = owner.enter().await.map_err(RoundEnd::held)?;
+        self.leave_twice(outer, inner, board).await
     }
 
-    async fn take_both(&self, locks: [&Lock; 2], board: &Board) -> Result<(), RoundEnd> {
-        let guards = Arc::new(Multi::new(locks.into_iter().cloned()).acquire().await?);
-        for at in 0..guards.guards().len() {
-            show(board, &guards, move |guards| &guards.guards()[at], self.kind(), false);
+    /// Enters for the lock's own access, and inside for reading.
+    async fn enter_for(&self, lock: &Lock, board: &Board) -> Result<Outcome, RoundEnd> {
+        let owner = Reentrant::new(lock.clone());
+        let access = self.algorithm.access().unwrap_or(Access::Write);
+        let outer = owner.enter_for(access).await?;
+        if access == Access::Read {
+            match owner.enter_for(Access::Write).await {
+                Err(LockError::UpgradeRefused { .. }) => {}
+                Err(error) => return Err(RoundEnd::held(error)),
+                Ok(_) => {
+                    let error = Failure::Other("a reader entered for writing".to_owned());
+                    return Ok(Outcome::Failed { error, held: true });
+                }
+            }
         }
+        let inner = owner.enter_for(Access::Read).await.map_err(RoundEnd::held)?;
+        self.leave_twice(outer, inner, board).await
+    }
+
+    async fn leave_twice(
+        &self,
+        outer: ReentrantGuard,
+        inner: ReentrantGuard,
+        board: &Board,
+    ) -> Result<Outcome, RoundEnd> {
+        let outer = Arc::new(outer);
+        self.show(board, &outer, |outer| outer.guard(), false);
+        self.hold_until_lost(outer.guard(), board).await;
+        inner.leave().await.map_err(RoundEnd::held)?;
+        // Still inside: the first to leave releases nothing.
+        let hold = self.show(board, &outer, |outer| outer.guard(), false);
+        self.hold_until_lost(outer.guard(), board).await;
+        own(outer).leave().await.map_err(RoundEnd::held)?;
+        Ok(Outcome::Released(vec![hold]))
+    }
+
+    async fn take_both(&self, locks: [&Lock; 2], board: &Board) -> Result<Outcome, RoundEnd> {
+        let both = Multi::new(locks.into_iter().cloned());
+        let guards = match self.used {
+            Use::MultiTries => match both.try_acquire().await? {
+                Some(guards) => guards,
+                None => return Ok(Outcome::NotFree),
+            },
+            Use::MultiWithin => both.acquire_within(PATIENCE).await?,
+            _ => both.acquire().await?,
+        };
+        let guards = Arc::new(guards);
+        let at = 0..guards.guards().len();
+        let holds = at.map(|at| self.show(board, &guards, move |guards| &guards.guards()[at], false)).collect();
         let lost = futures::future::select_all(guards.guards().iter().map(|guard| Box::pin(guard.expired())));
         tokio::select! {
             biased;
             _ = lost => board.show(Stage::Works),
             () = board.hold() => {}
         }
-        Ok(own(guards).release().await?)
+        own(guards).release().await.map_err(RoundEnd::held)?;
+        Ok(Outcome::Released(holds))
     }
-}
 
-/// Shows the lock of a guard that `guard` finds in what the program keeps, until it is lost or
-/// dropped.
-fn show<T: Send + Sync + 'static>(
-    board: &Board,
-    kept: &Arc<T>,
-    guard: impl Fn(&T) -> &Guard + Send + 'static,
-    kind: HoldKind,
-    downgraded: bool,
-) {
-    let shown = guard(kept);
-    let node = downgraded.then(|| shown.path().as_str().into());
-    let hold = Hold { lock: shown.lock().as_str().into(), token: shown.token().0, kind, node };
-    let kept = Arc::downgrade(kept);
-    board.show_held(hold, move || kept.upgrade().is_none_or(|kept| guard(&kept).is_lost().is_some()));
+    /// Lets two attempts contend, and holds with the one that gets the lock first. The other one
+    /// follows in the next step, or holds beside it.
+    async fn contend_twice(&self, lock: &Lock, board: &Board) -> Result<Outcome, RoundEnd> {
+        let (one, other) = (lock.acquire().boxed(), lock.acquire().boxed());
+        let (first, mut rest) = match select(one, other).await {
+            Either::Left((guard, rest)) | Either::Right((guard, rest)) => (Arc::new(guard?), rest),
+        };
+        let hold = self.show(board, &first, |guard| guard, false);
+        let mut second = None;
+        tokio::select! {
+            biased;
+            guard = &mut rest => {
+                let guard = Arc::new(guard?);
+                self.show(board, &guard, |guard| guard, false);
+                second = Some(guard);
+                self.hold_until_lost(&first, board).await;
+            }
+            () = self.hold_until_lost(&first, board) => {}
+        }
+        own(first).release().await.map_err(RoundEnd::held)?;
+        let second = match second {
+            Some(guard) => guard,
+            None => Arc::new(rest.await?),
+        };
+        let last = self.show(board, &second, |guard| guard, false);
+        self.hold_until_lost(&second, board).await;
+        own(second).release().await.map_err(RoundEnd::held)?;
+        Ok(Outcome::Released(vec![hold, last]))
+    }
+
+    /// Shows the lock of a guard that `guard` finds in what the program keeps, until it is lost or
+    /// dropped.
+    fn show<T: Send + Sync + 'static>(
+        &self,
+        board: &Board,
+        kept: &Arc<T>,
+        guard: impl Fn(&T) -> &Guard + Send + 'static,
+        is_downgraded: bool,
+    ) -> Hold {
+        let shown = guard(kept);
+        let hold = Hold {
+            lock: shown.lock().as_str().into(),
+            token: shown.token().0,
+            kind: if is_downgraded { HoldKind::Read } else { self.kind() },
+            node: shown.path().as_str().into(),
+            is_downgraded,
+            is_watched: self.used == Use::WatchesLoss,
+        };
+        let kept = Arc::downgrade(kept);
+        board.show_held(hold.clone(), move || kept.upgrade().is_none_or(|kept| guard(&kept).is_lost().is_some()));
+        hold
+    }
 }
 
 fn own<T>(kept: Arc<T>) -> T {

@@ -21,7 +21,8 @@ use crate::library::SharedLibrary;
 pub use board::Board;
 pub use deletion::Deleting;
 pub use facts::{
-    Deletion, DeletionOutcome, Doomed, Facts, Hold, HoldKind, Look, ShownQueue, Stage, Told, Verdict, View,
+    Deletion, DeletionOutcome, Doomed, Facts, Failure, Hold, HoldKind, Look, Outcome, ShownQueue, Stage, Told, Verdict,
+    View,
 };
 pub use foreign::ForeignNames;
 pub use locks::{LockProgram, Use};

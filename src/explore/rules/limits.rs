@@ -124,10 +124,18 @@ impl Traces {
     }
 
     pub(super) fn was_deleted_by_stranger(&self, hold: &Hold) -> bool {
-        self.deleted_by_stranger.iter().any(|(czxid, path)| match &hold.node {
-            Some(node) => node == path,
-            None => hold.token == *czxid,
-        })
+        let mut deleted = self.deleted_by_stranger.iter();
+        deleted.any(|(czxid, path)| hold.node == *path && (hold.is_downgraded || hold.token == *czxid))
+    }
+
+    /// Returns whether a stranger has deleted a node with this path.
+    pub(super) fn was_deleted(&self, node: &str) -> bool {
+        self.deleted_by_stranger.iter().any(|(_, path)| &**path == node)
+    }
+
+    /// Returns whether a stranger has deleted any node.
+    pub(super) fn has_deletions(&self) -> bool {
+        !self.deleted_by_stranger.is_empty()
     }
 
     /// Returns the limit that explains why a session has deleted or overwritten that node.

@@ -1,8 +1,10 @@
 //! What must hold in every schedule.
 
+mod awareness;
 mod deletion;
 mod limits;
 mod observer;
+mod outcomes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,11 +15,13 @@ use std::sync::Arc;
 use crate::ensemble::{Author, Change, Commit, Ensemble, LinkId, Request, session_of};
 use crate::program::{Facts, Hold, HoldKind, RESOURCE};
 
+use awareness::{Awareness, Standing};
 use deletion::Deletions;
 pub use limits::Limit;
 use limits::Traces;
 use observer::Observations;
 pub use observer::Reach;
+use outcomes::Outcomes;
 
 /// Something that must hold and does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,9 +41,6 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The seconds after which a process that was stopped must know that its lock is lost.
-const KNOWS_AFTER: u32 = 2;
-
 /// Judges a run step by step.
 #[derive(Clone, Debug, Default)]
 pub struct Judge {
@@ -48,14 +49,12 @@ pub struct Judge {
     /// The last token that was written to the resource.
     written: i64,
     traces: Traces,
-    /// The clients whose session has ended since the servers did not hear them.
-    silent: BTreeSet<usize>,
-    /// The clients that are stopped or were, and the seconds for which each has run since.
-    stopped: BTreeMap<usize, u32>,
-    /// The clients that have lost a connection.
+    awareness: Awareness,
+    outcomes: Outcomes,
+    /// The client and the path of each ephemeral node, by its creating transaction.
+    created: BTreeMap<i64, (i64, Arc<str>)>,
+    /// The clients whose messages were held up, or lost with a connection.
     cut: BTreeSet<usize>,
-    /// The clients of other libraries, which prove nothing before they take their turn.
-    others: BTreeSet<usize>,
     deletions: Deletions,
     observations: Observations,
     /// The documented limit that explains why two hold after the last step.
@@ -63,9 +62,10 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Creates the judge of a run with these clients of other libraries.
-    pub fn new(others: BTreeSet<usize>) -> Self {
-        Self { others, ..Self::default() }
+    /// Creates the judge of a run with these clients of other libraries. `numbers_end` tells whether
+    /// the numbers of a parent can be used up.
+    pub fn new(others: BTreeSet<usize>, numbers_end: bool) -> Self {
+        Self { awareness: Awareness::new(others), outcomes: Outcomes::new(numbers_end), ..Self::default() }
     }
 
     /// Returns the highest token that has held each exclusive lock.
@@ -81,46 +81,56 @@ impl Judge {
 
     /// Records that the servers have ended the session of a client that they did not hear.
     pub fn ends_by_silence(&mut self, client: usize) {
-        self.silent.insert(client);
+        self.awareness.ends_by_silence(client);
     }
 
-    /// Records that a process is stopped.
-    pub fn stops(&mut self, client: usize) {
-        self.stopped.insert(client, 0);
+    /// Records that a process is stopped in this second.
+    pub fn stops(&mut self, client: usize, second: u32) {
+        self.awareness.stops(client, second);
         self.observations.stops(client);
     }
 
-    /// Records that a process has run for a second. One that was stopped must know of its loss a
-    /// twentieth of the session timeout after it runs again, which is a second, and a part of one.
-    pub fn runs(&mut self, client: usize) {
-        if let Some(seconds) = self.stopped.get_mut(&client) {
-            *seconds = (*seconds + 1).min(KNOWS_AFTER);
+    /// Records that a process goes on. `lives` tells whether its session does.
+    pub fn resumes(&mut self, client: usize, second: u32, lives: bool) {
+        self.awareness.resumes(client, second, lives);
+    }
+
+    /// Records that a process has run for a second: without a connection after the end of its
+    /// session, or while it heard everything.
+    pub fn runs(&mut self, client: usize, is_alone: bool, is_current: bool) {
+        self.awareness.runs(client, is_alone, is_current);
+        if is_current {
+            self.outcomes.is_current(client);
         }
         self.observations.runs(client);
         self.deletions.runs(client);
     }
 
-    /// Records that the connection of a client has ended.
+    /// Records that a client has a new connection.
+    pub fn connects(&mut self, client: usize) {
+        self.awareness.connects(client);
+    }
+
+    /// Records that the connection of a client has ended, or that none of its messages moves.
     pub fn loses_connection(&mut self, client: usize) {
         self.cut.insert(client);
+    }
+
+    /// Records that the connection of a client has ended.
+    pub fn breaks(&mut self, client: usize) {
+        self.loses_connection(client);
         self.observations.loses_connection(client);
     }
 
-    /// Returns the limit that explains why a client may take a lock for held that it has lost; `None`
-    /// if it must know: its session lives, or has ended in a silence that a running process notices
-    /// in time.
-    fn excuse(&self, ensemble: &Ensemble, client: usize, hold: &Hold) -> Option<Limit> {
-        if self.traces.was_deleted_by_stranger(hold) {
-            Some(Limit::NodeDeleted)
-        } else if ensemble.lives(session_of(client)) {
-            None
-        } else if self.stopped.get(&client).is_some_and(|seconds| *seconds < KNOWS_AFTER) {
-            Some(Limit::Stopped)
-        } else if self.others.contains(&client) {
-            Some(Limit::HeldByOthers)
-        } else {
-            (!self.silent.contains(&client)).then_some(Limit::EndedEarly)
-        }
+    /// Returns whether a request of a client was refused, or a reply spoilt.
+    pub fn is_refused(&self, client: usize) -> bool {
+        self.outcomes.is_refused(client)
+    }
+
+    /// Records that a request of a client is refused, or its reply spoilt.
+    pub fn refuses(&mut self, client: usize) {
+        self.outcomes.refuses(client);
+        self.observations.refuses(client);
     }
 
     /// Returns the limit that explains why a node of a living session still stands at the end.
@@ -130,13 +140,14 @@ impl Judge {
         czxids.into_iter().any(|czxid| self.traces.was_overwritten(czxid)).then_some(Limit::Overwritten)
     }
 
-    /// Returns what does not hold after a step with these transactions. `reach` tells how far a client
-    /// has been told of everything.
+    /// Returns what does not hold after a step with these transactions. `by_event` is the client that
+    /// has received an event in it. `reach` tells how far a client has been told of everything.
     pub fn check(
         &mut self,
         ensemble: &Ensemble,
         fresh: &[Rc<Commit>],
         facts: &[&Facts],
+        by_event: Option<usize>,
         reach: impl Fn(usize) -> Reach,
     ) -> Option<Violation> {
         for commit in fresh {
@@ -144,15 +155,24 @@ impl Judge {
             if let Some(violation) = self.check_commit(commit, facts) {
                 return Some(violation);
             }
+            self.outcomes.changed(commit, ensemble, facts);
         }
-        let is_disturbed = |client| self.cut.contains(&client) || self.stopped.contains_key(&client);
+        let is_disturbed = |client| {
+            self.cut.contains(&client) || self.awareness.was_stopped(client) || self.outcomes.is_refused(client)
+        };
         let violation = self.deletions.check(ensemble, facts, is_disturbed);
         let violation = violation.or_else(|| self.observations.check(ensemble, facts, reach));
-        violation.or_else(|| self.check_holds(ensemble, facts))
+        self.awareness.look(ensemble, facts, by_event);
+        let violation = violation.or_else(|| self.check_holds(ensemble, facts));
+        let is_cut = |client| self.cut.contains(&client);
+        violation.or_else(|| self.outcomes.check(ensemble, facts, &self.traces, &self.awareness, is_cut))
     }
 
     fn check_commit(&mut self, commit: &Commit, facts: &[&Facts]) -> Option<Violation> {
         for change in &commit.changes {
+            if let Change::Created { path, owner: Some(owner) } = change {
+                self.created.insert(commit.zxid, (*owner, Arc::clone(path)));
+            }
             let by_deletion = self.deletions.changed(commit.by, commit.zxid, change);
             if let Some(leaves_other_data) = by_deletion {
                 self.traces.changed_by_stranger(change, leaves_other_data);
@@ -179,23 +199,41 @@ impl Judge {
         None
     }
 
-    /// Checks who holds. A client that may take a lock for held which it has lost does not count.
+    /// Checks who holds. A client that need not know yet that it has lost its lock does not count.
     fn check_holds(&mut self, ensemble: &Ensemble, facts: &[&Facts]) -> Option<Violation> {
         let holds =
             facts.iter().enumerate().flat_map(|(client, facts)| facts.holds.iter().map(move |hold| (client, hold)));
-        let (counted, excused): (Vec<_>, Vec<_>) =
-            holds.partition(|(client, hold)| self.excuse(ensemble, *client, hold).is_none());
-        let conflict = |(client, hold): &(usize, &Hold)| {
-            let others = counted.iter().chain(&excused).filter(|(other, _)| other != client);
-            others.clone().any(|(_, other)| other.lock == hold.lock && excludes(hold.kind, other.kind))
+        let (mut counted, mut excused) = (Vec::new(), Vec::new());
+        for (client, hold) in holds {
+            match self.awareness.standing(ensemble, &self.traces, client, hold) {
+                Standing::Holds => counted.push((client, hold)),
+                Standing::Excused(limit) => excused.push((client, hold, limit)),
+                Standing::MustKnow(why) => {
+                    let what = format!("client {client} takes {} for held, although {why}", hold.lock);
+                    return Some(Violation { what, limit: None });
+                }
+            }
+        }
+        let conflict = |(client, hold, _): &&(usize, &Hold, Limit)| {
+            let excused = excused.iter().map(|(other, hold, _)| (other, hold));
+            let mut others = counted.iter().map(|(other, hold)| (other, hold)).chain(excused);
+            others.any(|(other, of)| other != client && of.lock == hold.lock && excludes(hold.kind, of.kind))
         };
-        self.met =
-            excused.iter().find(|held| conflict(held)).and_then(|(client, hold)| self.excuse(ensemble, *client, hold));
+        self.met = excused.iter().find(conflict).map(|(_, _, limit)| *limit);
         counted.iter().enumerate().find_map(|(at, (client, hold))| self.check_hold(*client, hold, &counted[at + 1..]))
     }
 
     fn check_hold(&mut self, client: usize, hold: &Hold, others: &[(usize, &Hold)]) -> Option<Violation> {
         let fails = |what| Some(Violation { what, limit: None });
+        let created = self.created.get(&hold.token);
+        if !created
+            .is_some_and(|(owner, path)| *owner == session_of(client) && (hold.is_downgraded || *path == hold.node))
+        {
+            return fails(format!(
+                "client {client} holds with the token {}, which is not that of its node",
+                hold.token
+            ));
+        }
         if hold.kind == HoldKind::Exclusive {
             let highest = self.tokens.entry(Arc::clone(&hold.lock)).or_default();
             if hold.token < *highest {
@@ -221,7 +259,8 @@ impl Judge {
 
 impl Hash for Judge {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.tokens, self.written, &self.traces, &self.silent, &self.stopped).hash(state);
+        // `created` follows from the history.
+        (&self.tokens, self.written, &self.traces, &self.awareness, &self.outcomes).hash(state);
         (&self.cut, &self.deletions, &self.observations).hash(state);
     }
 }

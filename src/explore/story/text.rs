@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::ensemble::{Answer, EventKind, LEADER, Message, ReadOp, Request, WriteOp};
+use crate::ensemble::{Answer, EventKind, LEADER, Link, LinkId, Message, ReadOp, Refusal, Request, WriteOp};
 use crate::program::Stage;
 use crate::world::{Explored, Step, World};
 
@@ -42,8 +42,8 @@ pub(super) fn short(text: &str) -> String {
 
 fn what(step: Step, before: &World) -> String {
     match step {
-        Step::CarryOut(id) => match before.ensemble.link(id).and_then(|link| Some((link, link.requests.front()?))) {
-            Some((link, (_, request))) => {
+        Step::CarryOut(id) => match request_at(before, id) {
+            Some((link, request)) => {
                 let late = if link.broken { ", late" } else { "" };
                 format!("{} carries out client {}'s {}{late}", member(link.member), id.client, request_text(request))
             }
@@ -57,6 +57,10 @@ fn what(step: Step, before: &World) -> String {
             Some(Message::Event { kind, path, .. }) => {
                 format!("client {client} learns that {path} {}", event_text(*kind))
             }
+            Some(Message::Refused { why: Refusal::Garbled, .. }) => {
+                format!("client {client} gets a reply that it cannot read")
+            }
+            Some(Message::Refused { .. }) => format!("client {client} learns of the refusal"),
             Some(Message::Closed) => format!("client {client} finds its connection closed"),
             None => String::new(),
         },
@@ -77,10 +81,27 @@ fn what(step: Step, before: &World) -> String {
         Step::GiveUp(client) => format!("client {client} drops its future or its guard"),
         Step::Lag(at) => format!("{} lags from now on", member(at)),
         Step::MoveBack(id) => format!("a late attempt to connect moves the session of client {} back", id.client),
-        Step::DeleteNode(client) => format!("a stranger deletes the node of client {client}"),
-        Step::Overwrite(client) => format!("a stranger overwrites the node of client {client}"),
+        Step::DeleteNode(client, _) => format!("a stranger deletes the node of client {client}"),
+        Step::Overwrite(client, _) => format!("a stranger overwrites the node of client {client}"),
+        Step::Refuse(id, why) => {
+            let what = request_at(before, id).map_or_else(String::new, |(_, request)| request_text(request));
+            match why {
+                Refusal::Throttled => {
+                    format!("client {}'s {what} is refused: the server has too much to do", id.client)
+                }
+                Refusal::Quota => format!("client {}'s {what} is refused: it would exceed a quota", id.client),
+                Refusal::Garbled => format!("client {}'s {what} is carried out, and its reply is spoilt", id.client),
+            }
+        }
+        Step::Linger(client) => format!("the servers end the session of client {client} as late as they may"),
+        Step::Reap => "the servers delete the lock parent, an empty container".to_owned(),
         Step::Raze => "a stranger deletes the lock parent and all below it".to_owned(),
     }
+}
+
+fn request_at(world: &World, id: LinkId) -> Option<(&Link, &Request)> {
+    let link = world.ensemble.link(id)?;
+    Some((link, link.requests.front().map(|(_, request)| request)?))
 }
 
 fn member(at: usize) -> String {

@@ -41,6 +41,8 @@ struct Place {
     gave_up: bool,
     /// The seconds for which the servers have heard nothing of it.
     silent: u32,
+    /// Whether the servers end its session as late as they may.
+    lingers: bool,
 }
 
 /// The state of a run.
@@ -90,6 +92,7 @@ impl World {
                 stopped: false,
                 gave_up: false,
                 silent: 0,
+                lingers: false,
             });
         }
         let others = scenario.programs.iter().enumerate();
@@ -102,7 +105,7 @@ impl World {
             faults_left: scenario.faults,
             waits_left: scenario.waits,
             late: Vec::new(),
-            judge: Judge::new(others.collect()),
+            judge: Judge::new(others.collect(), scenario.first != 0),
         };
         for client in 0..world.places.len() {
             world.send_requests(explored, client);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::ensemble::LinkId;
+use crate::ensemble::{LinkId, Refusal};
 
 /// A step of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,10 +39,16 @@ pub enum Step {
     Lag(usize),
     /// A fault: a member receives a late attempt of a client to connect.
     MoveBack(LinkId),
-    /// A fault: a stranger deletes the node of a client.
-    DeleteNode(usize),
-    /// A fault: a stranger overwrites the node of a client.
-    Overwrite(usize),
+    /// A fault: a stranger deletes a node of a client. Counted from the greatest path down.
+    DeleteNode(usize, usize),
+    /// A fault: a stranger overwrites a node of a client. Counted as for a deletion.
+    Overwrite(usize, usize),
+    /// A fault: a member refuses the oldest request of a connection, or spoils its reply.
+    Refuse(LinkId, Refusal),
+    /// A fault: the servers end the next silent session of a client as late as they may.
+    Linger(usize),
+    /// A fault: the servers delete the lock parent, an empty container.
+    Reap,
     /// A fault: a stranger deletes the lock parent and all nodes below it.
     Raze,
 }
@@ -59,8 +65,11 @@ impl Step {
                 | Self::GiveUp(_)
                 | Self::Lag(_)
                 | Self::MoveBack(_)
-                | Self::DeleteNode(_)
-                | Self::Overwrite(_)
+                | Self::DeleteNode(..)
+                | Self::Overwrite(..)
+                | Self::Refuse(..)
+                | Self::Linger(_)
+                | Self::Reap
                 | Self::Raze
         )
     }
@@ -70,7 +79,7 @@ impl Step {
     /// Returns the client whose step it is.
     pub fn client(self) -> Option<usize> {
         match self {
-            Self::CarryOut(link) | Self::MoveBack(link) => Some(link.client),
+            Self::CarryOut(link) | Self::MoveBack(link) | Self::Refuse(link, _) => Some(link.client),
             Self::Receive(client)
             | Self::Continue(client)
             | Self::Connect(client, _)
@@ -81,10 +90,19 @@ impl Step {
             | Self::Stop(client)
             | Self::Expire(client)
             | Self::GiveUp(client)
-            | Self::DeleteNode(client)
-            | Self::Overwrite(client) => Some(client),
-            Self::Apply(_) | Self::Wait(_) | Self::Lag(_) | Self::Raze => None,
+            | Self::Linger(client)
+            | Self::DeleteNode(client, _)
+            | Self::Overwrite(client, _) => Some(client),
+            Self::Apply(_) | Self::Wait(_) | Self::Lag(_) | Self::Reap | Self::Raze => None,
         }
+    }
+}
+
+fn refusal(why: Refusal) -> &'static str {
+    match why {
+        Refusal::Throttled => "throttle",
+        Refusal::Quota => "exceed",
+        Refusal::Garbled => "garble",
     }
 }
 
@@ -106,8 +124,13 @@ impl fmt::Display for Step {
             Self::GiveUp(client) => write!(f, "give-up {client}"),
             Self::Lag(member) => write!(f, "lag {member}"),
             Self::MoveBack(link) => write!(f, "move-back {}.{}", link.client, link.number),
-            Self::DeleteNode(client) => write!(f, "delete-node {client}"),
-            Self::Overwrite(client) => write!(f, "overwrite {client}"),
+            Self::DeleteNode(client, 0) => write!(f, "delete-node {client}"),
+            Self::DeleteNode(client, node) => write!(f, "delete-node {client} {node}"),
+            Self::Overwrite(client, 0) => write!(f, "overwrite {client}"),
+            Self::Overwrite(client, node) => write!(f, "overwrite {client} {node}"),
+            Self::Refuse(link, why) => write!(f, "{} {}.{}", refusal(*why), link.client, link.number),
+            Self::Linger(client) => write!(f, "linger {client}"),
+            Self::Reap => f.write_str("reap"),
             Self::Raze => f.write_str("raze"),
         }
     }
@@ -141,8 +164,13 @@ impl FromStr for Step {
             "give-up" => Self::GiveUp(place(0)?),
             "lag" => Self::Lag(place(0)?),
             "move-back" => Self::MoveBack(link()?),
-            "delete-node" => Self::DeleteNode(place(0)?),
-            "overwrite" => Self::Overwrite(place(0)?),
+            "delete-node" => Self::DeleteNode(place(0)?, place(1).unwrap_or(0)),
+            "overwrite" => Self::Overwrite(place(0)?, place(1).unwrap_or(0)),
+            "throttle" => Self::Refuse(link()?, Refusal::Throttled),
+            "exceed" => Self::Refuse(link()?, Refusal::Quota),
+            "garble" => Self::Refuse(link()?, Refusal::Garbled),
+            "linger" => Self::Linger(place(0)?),
+            "reap" => Self::Reap,
             "raze" => Self::Raze,
             _ => return Err(format!("not a step: {text}")),
         })

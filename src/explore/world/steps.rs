@@ -1,7 +1,7 @@
 //! The steps that are possible in a state.
 
 use super::{Explored, LinkId, Step, World};
-use crate::ensemble::{LEADER, session_of};
+use crate::ensemble::{LEADER, Refusal, Request, WriteOp, session_of};
 use crate::program::{LOCK, Stage};
 
 /// The seconds that a run may wait at once: for a check after one second, for a check after five,
@@ -130,6 +130,9 @@ impl World {
         let lives = self.ensemble.lives(session_of(client));
         if lives {
             steps.push(Step::Expire(client));
+            if !place.lingers && place.silent > 0 {
+                steps.push(Step::Linger(client));
+            }
         }
         if place.stopped {
             return;
@@ -140,9 +143,30 @@ impl World {
         }
         if let Some(link) = place.link.and_then(|link| self.ensemble.link(link)) {
             steps.extend((0..=link.requests.len()).map(|arrived| Step::Break(client, arrived)));
+            if explored.scenario.refusals {
+                self.refusals_of(client, steps);
+            }
         }
         if !place.gave_up && !self.has_ended(explored, client) && explored.scenario.programs[client].may_give_up() {
             steps.push(Step::GiveUp(client));
+        }
+    }
+
+    /// Adds the refusals of a client's oldest request. The request that sets the watches of a new
+    /// connection is part of the connection.
+    fn refusals_of(&self, client: usize, steps: &mut Vec<Step>) {
+        let Some(id) = self.places[client].link.filter(|_| !self.places[client].stalled) else { return };
+        let request = self.ensemble.link(id).and_then(|link| link.requests.front());
+        let Some((_, request)) = request.filter(|(_, request)| !matches!(request, Request::SetWatches { .. })) else {
+            return;
+        };
+        steps.push(Step::Refuse(id, Refusal::Throttled));
+        // A library that can read no reply at all can clean up nothing.
+        if !self.judge.is_refused(client) {
+            steps.push(Step::Refuse(id, Refusal::Garbled));
+        }
+        if matches!(request, Request::Write(WriteOp::Create(_) | WriteOp::SetData { .. }) | Request::Multi(_)) {
+            steps.push(Step::Refuse(id, Refusal::Quota));
         }
     }
 
@@ -150,15 +174,19 @@ impl World {
         if self.faults_left == 0 {
             return;
         }
+        if self.ensemble.is_reapable(LOCK) {
+            steps.push(Step::Reap);
+        }
         let members = (0..self.ensemble.members()).filter(|member| *member != LEADER);
         steps.extend(members.filter(|member| !self.ensemble.lag_of(*member).0).map(Step::Lag));
         let is_elsewhere = |id: &LinkId| self.ensemble.is_elsewhere(*id);
         steps.extend(self.late.iter().map(|(id, _)| *id).filter(is_elsewhere).map(Step::MoveBack));
         if explored.scenario.strangers {
             for client in 0..self.places.len() {
-                if self.ensemble.tree().ephemerals_of(session_of(client)).next().is_some() {
-                    steps.extend([Step::DeleteNode(client), Step::Overwrite(client)]);
-                }
+                let nodes = self.ensemble.tree().ephemerals_of(session_of(client)).count();
+                steps.extend(
+                    (0..nodes).flat_map(|node| [Step::DeleteNode(client, node), Step::Overwrite(client, node)]),
+                );
             }
             if self.ensemble.tree().node(LOCK).is_ok() {
                 steps.push(Step::Raze);

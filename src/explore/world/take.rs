@@ -1,7 +1,9 @@
 //! Takes a step.
 
+use std::sync::Arc;
+
 use super::{Explored, LinkId, Step, World};
-use crate::ensemble::{Message, Request, WriteOp, session_of};
+use crate::ensemble::{Message, Refusal, Request, WriteOp, session_of};
 use crate::library::{NOTICES_SILENCE_AFTER, TIMEOUT};
 use crate::process::Input;
 use crate::program::LOCK;
@@ -10,6 +12,9 @@ use crate::rules::{Reach, Violation};
 /// The seconds of silence after which the servers end a session, at the earliest: they may have
 /// heard from its client last a fifth of the timeout before the silence.
 const ENDS_SESSION_AFTER: u32 = TIMEOUT * 4 / 5;
+
+/// The same, at the latest: they look a fifth of the timeout late.
+const ENDS_SESSION_WITHIN: u32 = TIMEOUT * 6 / 5;
 
 impl World {
     /// Takes a step. Returns what does not hold after it.
@@ -21,9 +26,12 @@ impl World {
             Step::CarryOut(id) if !is_late(id) => {}
             _ => self.calm = 0,
         }
+        let mut by_event = None;
         match step {
             Step::CarryOut(id) => self.carry_out(id),
             Step::Receive(client) => {
+                let is_event = matches!(self.next_message(client), Some(Message::Event { .. }));
+                by_event = Some(client).filter(|_| is_event);
                 if let Some(message) = self.receive(client) {
                     self.give(explored, client, Input::Message(message));
                 }
@@ -38,10 +46,13 @@ impl World {
                 self.break_link(client, arrived);
                 self.give(explored, client, Input::Broken);
             }
-            Step::Stall(client) => self.places[client].stalled = true,
+            Step::Stall(client) => {
+                self.places[client].stalled = true;
+                self.judge.loses_connection(client);
+            }
             Step::Stop(client) => {
                 self.places[client].stopped = true;
-                self.judge.stops(client);
+                self.judge.stops(client, self.second);
             }
             Step::Expire(client) => self.expire(client),
             Step::GiveUp(client) => {
@@ -50,33 +61,58 @@ impl World {
             }
             Step::Lag(member) => self.ensemble.lag(member),
             Step::MoveBack(id) => self.ensemble.move_back(id),
-            Step::DeleteNode(client) => self.stranger(client, |path| WriteOp::Delete { path, version: None }),
-            Step::Overwrite(client) => {
-                self.stranger(client, |path| WriteOp::SetData { path, data: (*b"stranger").into(), version: None });
+            Step::DeleteNode(client, node) => {
+                self.stranger(client, node, |path| WriteOp::Delete { path, version: None });
             }
+            Step::Overwrite(client, node) => {
+                let data = (*b"stranger").into();
+                self.stranger(client, node, |path| WriteOp::SetData { path, data, version: None });
+            }
+            Step::Refuse(id, why) => {
+                self.judge.refuses(id.client);
+                if why == Refusal::Garbled {
+                    self.will_carry_out(id);
+                }
+                self.ensemble.refuse(id, why);
+                self.forget_late();
+            }
+            Step::Linger(client) => self.places[client].lingers = true,
+            Step::Reap => drop(self.ensemble.reap(LOCK)),
             Step::Raze => self.raze(),
         }
-        self.check(explored)
+        self.check(explored, by_event)
     }
 
-    fn check(&mut self, explored: &Explored) -> Option<Violation> {
+    fn check(&mut self, explored: &Explored, by_event: Option<usize>) -> Option<Violation> {
         let fresh = self.ensemble.take_fresh();
         let facts: Vec<_> = (0..self.places.len()).map(|client| &self.output(explored, client).facts).collect();
-        let reach = |client: usize| {
-            let place = &self.places[client];
-            let link = place.link.filter(|_| !place.stalled && !place.stopped).and_then(|id| self.ensemble.link(id));
-            let Some(link) = link else { return Reach::Silent };
-            let is_quiet = link.requests.is_empty() && link.messages.is_empty();
-            if is_quiet && !self.ensemble.lag_of(link.member).1 { Reach::Current } else { Reach::Behind }
-        };
-        self.judge.check(&self.ensemble, &fresh, &facts, reach)
+        let reach: Vec<Reach> = (0..self.places.len()).map(|client| self.reach(client)).collect();
+        self.judge.check(&self.ensemble, &fresh, &facts, by_event, |client| reach[client])
     }
 
-    fn carry_out(&mut self, id: LinkId) {
+    /// Returns how far a client has been told of everything.
+    fn reach(&self, client: usize) -> Reach {
+        let place = &self.places[client];
+        let link = place.link.filter(|_| !place.stalled && !place.stopped).and_then(|id| self.ensemble.link(id));
+        let Some(link) = link else { return Reach::Silent };
+        let is_quiet = link.requests.is_empty() && link.messages.is_empty();
+        if is_quiet && !self.ensemble.lag_of(link.member).1 { Reach::Current } else { Reach::Behind }
+    }
+
+    /// Returns whether a client has been told of everything.
+    fn is_current(&self, client: usize) -> bool {
+        self.reach(client) == Reach::Current
+    }
+
+    fn will_carry_out(&mut self, id: LinkId) {
         if let Some((_, request)) = self.ensemble.link(id).and_then(|link| link.requests.front()) {
             let request = request.clone();
             self.judge.carries_out(&self.ensemble, id, &request);
         }
+    }
+
+    fn carry_out(&mut self, id: LinkId) {
+        self.will_carry_out(id);
         self.ensemble.carry_out(id);
         self.forget_late();
     }
@@ -115,7 +151,7 @@ impl World {
 
     fn break_link(&mut self, client: usize, arrived: usize) {
         let Some(link) = self.places[client].link.take() else { return };
-        self.judge.loses_connection(client);
+        self.judge.breaks(client);
         self.ensemble.break_link(link, arrived);
         self.late.push((link, 0));
         self.forget_late();
@@ -137,6 +173,7 @@ impl World {
             self.places[client].links += 1;
             self.places[client].silent = 0;
             self.places[client].link = Some(link);
+            self.judge.connects(client);
             self.give(explored, client, Input::Connected);
         } else {
             self.give(explored, client, Input::Expired);
@@ -159,6 +196,7 @@ impl World {
 
     fn resume(&mut self, explored: &mut Explored, client: usize) {
         self.places[client].stopped = false;
+        self.judge.resumes(client, self.second, self.ensemble.lives(session_of(client)));
         self.hear(client);
         let mut messages = Vec::new();
         if !self.places[client].stalled {
@@ -182,12 +220,13 @@ impl World {
                     self.give(explored, client, Input::Second(self.second));
                 }
                 if !self.places[client].stopped {
-                    self.judge.runs(client);
+                    let is_alone = self.places[client].link.is_none() && !self.ensemble.lives(session_of(client));
+                    self.judge.runs(client, is_alone, self.is_current(client));
                 }
                 self.be_silent(explored, client);
             }
             self.close_late();
-            let violation = self.check(explored);
+            let violation = self.check(explored, None);
             let mut must = Vec::new();
             self.must_happen(explored, &mut must);
             if violation.is_some() || !must.is_empty() || is_free && !self.only_time_is_left(explored) {
@@ -211,7 +250,8 @@ impl World {
             self.break_link(client, usize::MAX);
             self.give(explored, client, Input::Silent);
         }
-        if silent == ENDS_SESSION_AFTER && self.ensemble.lives(session_of(client)) {
+        let ends_after = if self.places[client].lingers { ENDS_SESSION_WITHIN } else { ENDS_SESSION_AFTER };
+        if silent == ends_after && self.ensemble.lives(session_of(client)) {
             self.judge.ends_by_silence(client);
             self.expire(client);
         }
@@ -229,14 +269,16 @@ impl World {
     }
 
     /// Lets a stranger write to a client's node.
-    fn stranger(&mut self, client: usize, write: impl Fn(std::sync::Arc<str>) -> WriteOp) {
-        let path = self.ensemble.tree().ephemerals_of(session_of(client)).last().cloned();
+    fn stranger(&mut self, client: usize, node: usize, write: impl FnOnce(Arc<str>) -> WriteOp) {
+        let mut paths: Vec<Arc<str>> = self.ensemble.tree().ephemerals_of(session_of(client)).cloned().collect();
+        paths.reverse();
+        let path = paths.into_iter().nth(node);
         path.map(|path| self.ensemble.stranger(&[write(path)]));
     }
 
     /// Lets a stranger delete the lock parent and all nodes below it.
     fn raze(&mut self) {
-        let mut open = vec![std::sync::Arc::from(LOCK)];
+        let mut open = vec![Arc::from(LOCK)];
         let mut deletes = Vec::new();
         while let Some(path) = open.pop() {
             let Ok(node) = self.ensemble.tree().node(&path) else { continue };

@@ -212,6 +212,10 @@ impl Client {
                     fleet.tally().expires(handle.id, fleet.now());
                     return None;
                 }
+                Err(error @ LockError::ServerTooOld { .. }) => {
+                    self.fails(&error);
+                    return Some(ClientState::Failed);
+                }
                 Err(error) => {
                     self.fails(&error);
                     sleep(backoff.next_pause()).await;

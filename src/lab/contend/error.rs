@@ -52,6 +52,9 @@ impl ContendError {
             Error::NoAuth => {
                 "this user may not create it; choose another path, or give an identity (--auth-file)".to_owned()
             }
+            Error::Unimplemented => {
+                "the server is older than ZooKeeper 3.5, which locks need; use servers of 3.5 or later".to_owned()
+            }
             Error::NoChildrenForEphemerals => "a node above it is ephemeral and can have no children".to_owned(),
             error => format!("{error}; try again, or choose another path"),
         };

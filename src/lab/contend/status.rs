@@ -64,7 +64,7 @@ pub enum ClientState {
     Done,
     /// The client's process is dead; its session may live on.
     Crashed,
-    /// The client got no session and has given up.
+    /// The client has given up: it got no session, or the servers have no such locks.
     Failed,
     /// The client closes its session.
     Leaving,

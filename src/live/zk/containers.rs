@@ -10,8 +10,8 @@ use lockscope_base::znode::ZnodePath;
 const MAX_LOST_PARENTS: usize = 32;
 
 /// Creates a node and its missing ancestors as containers, which the servers delete some time after
-/// their last child is gone. Servers before 3.5 have no containers; there the nodes are persistent.
-/// The nodes are open to everyone.
+/// their last child is gone. The nodes are open to everyone. Servers before 3.5 have no containers,
+/// and answer with [`Unimplemented`](Error::Unimplemented).
 ///
 /// The created nodes are added to `created`, the topmost first, even on failure. The error names
 /// the node that could not be created. Existing nodes stay as they are, even where we may not
@@ -28,14 +28,12 @@ pub async fn create_containers(
     if path.is_root() {
         return Ok(());
     }
-    let mut mode = CreateMode::Container;
     let mut climbs_left = path.as_str().matches('/').count() + MAX_LOST_PARENTS;
     let mut missing = vec![path.clone()];
     while let Some(next) = missing.last().cloned() {
-        match session.create(next.as_str(), &[], &mode.with_acls(Acls::anyone_all())).await {
+        match session.create(next.as_str(), &[], &CreateMode::Container.with_acls(Acls::anyone_all())).await {
             Ok(_) => created.extend(missing.pop()),
             Err(Error::NodeExists) => drop(missing.pop()),
-            Err(Error::Unimplemented) if mode == CreateMode::Container => mode = CreateMode::Persistent,
             Err(Error::NoNode) if climbs_left > 0 => {
                 climbs_left -= 1;
                 // Without such a parent the chroot is missing, which cannot be created from within.

@@ -16,7 +16,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use lockscope_base::znode::Zxid;
-use lockscope_lock::{Algorithm, Lock, LockError, Loss};
+use lockscope_lock::{Algorithm, Lock, LockError, Loss, cleaned_up};
 use zookeeper_client::Client;
 
 /// The time for which a worker waits for the lock before it looks around.
@@ -130,5 +130,9 @@ async fn main() -> Result<(), Failure> {
     let [servers, lock, counter, times] = arguments.as_slice() else {
         return Err("usage: guarded_counter SERVERS LOCK COUNTER TIMES".into());
     };
-    Worker::connect(servers, lock, counter).await?.count(times.parse()?).await
+    let mut worker = Worker::connect(servers, lock, counter).await?;
+    let counted = worker.count(times.parse()?).await;
+    // The end of the runtime would stop the deletion of the nodes of guards that were dropped.
+    cleaned_up(worker.client()).await;
+    counted
 }

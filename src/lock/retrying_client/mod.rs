@@ -16,7 +16,7 @@ use super::LockError;
 use super::activity::{LockActivity, RequestKind, WatchPlace};
 use super::cost::AttemptMeter;
 use super::error::NotAcquired;
-use super::error::{is_transient, lock_error, session_ended};
+use super::error::{is_transient, is_unreadable, lock_error, session_ended};
 use super::unanswered::UnansweredCreates;
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::{SessionId, ZnodePath, Zxid};
@@ -94,9 +94,21 @@ impl RetryingClient {
     }
 
     /// Creates a node, once: after an error the caller finds out whether it was created.
+    ///
+    /// A node without a czxid cannot be told from another one of the same path. A client that asks
+    /// as for a server before 3.5 gets none: its node is deleted, and the error is that of such a
+    /// server ([`Unimplemented`](Error::Unimplemented)).
     pub(crate) async fn create(&self, node: &NewNode<'_>) -> Result<Created, Error> {
         self.meter.request(RequestKind::Create);
-        self.raw.create(node.clone()).await
+        let created = self.raw.create(node.clone()).await?;
+        if created.stat.is_invalid() {
+            let path = format!("{}{}", node.path, created.number);
+            self.meter.request(RequestKind::Delete);
+            // This fails only without a connection, or when the node is gone.
+            let _ = self.raw.delete(&path, None).await;
+            return Err(Error::Unimplemented);
+        }
+        Ok(created)
     }
 
     /// Lists a parent's children, once.
@@ -205,7 +217,7 @@ impl RetryingClient {
         let mut retries = Retries::default();
         loop {
             match send().await {
-                Err(error) if is_transient(&error) => retries.wait().await,
+                Err(error) if retries.may_help(&error) => retries.wait().await,
                 answer => return answer,
             }
         }
@@ -262,6 +274,9 @@ impl RetryingClient {
     }
 }
 
+/// The number of failed tries after which a reply that cannot be read is final.
+const MAX_UNREADABLE: u32 = 5;
+
 /// The retries of one request: the first at once, the next ones after pauses that grow from 10 ms
 /// to one second.
 #[derive(Debug)]
@@ -278,6 +293,13 @@ impl Default for Retries {
 }
 
 impl Retries {
+    /// Returns whether a request that has failed with this error is to be sent again. A reply that
+    /// cannot be read leaves its outcome unknown, as a lost one does; but a server may send nothing
+    /// else.
+    pub(crate) fn may_help(&self, error: &Error) -> bool {
+        is_transient(error) || is_unreadable(error) && self.failures < MAX_UNREADABLE
+    }
+
     pub(crate) async fn wait(&mut self) {
         if self.failures > 0 {
             sleep(self.backoff.next_pause()).await;

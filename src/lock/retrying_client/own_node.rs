@@ -5,7 +5,7 @@ use zookeeper_client::{Error, Stat};
 
 use super::super::LockError;
 use super::super::activity::RequestKind;
-use super::super::error::{is_transient, lock_error};
+use super::super::error::lock_error;
 use super::{Retries, RetryingClient};
 use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
 
@@ -72,7 +72,7 @@ impl RetryingClient {
                 Err(Error::NoNode) => break,
                 // Somebody has changed the data since the read, or another node has the path.
                 Err(Error::BadVersion) => seen = LastSeen::OnThisConnection,
-                Err(error) if is_transient(&error) => {
+                Err(error) if retries.may_help(&error) => {
                     seen = LastSeen::Before;
                     retries.wait().await;
                 }

@@ -140,8 +140,8 @@ pub(super) enum CliCommand {
     /// the run early: the clients leave, their nodes are deleted, and the figures so far are
     /// printed. A second signal ends the program at once; nodes that are left then go when their
     /// sessions expire. On a terminal, progress is shown on stderr. Exits with 1 when the lock was
-    /// violated or nodes were left behind, and with 2 when the servers were lost for longer than
-    /// --timeout.
+    /// violated or nodes were left behind, and with 2 when no client acquired it or the servers
+    /// were lost for longer than --timeout.
     Contend(ContendOptions),
     /// Compare a herd with a chain at several numbers of clients
     ///

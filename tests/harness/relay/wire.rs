@@ -19,6 +19,7 @@ pub mod op {
     pub const MULTI: i32 = 14;
     pub const CREATE_WITH_STAT: i32 = 15;
     pub const REMOVE_WATCHES: i32 = 18;
+    pub const CREATE_CONTAINER: i32 = 19;
     pub const MULTI_READ: i32 = 22;
     pub const AUTH: i32 = 100;
     pub const SET_WATCHES: i32 = 101;

@@ -5,10 +5,11 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 use lockscope_base::znode::Sequence;
-use lockscope_lock::Algorithm;
+use lockscope_lock::{Algorithm, Lock};
 use serde_json::Value;
 
 use super::program::{Ended, Running, lockscope, run};
+use crate::harness::relay::{Relay, op};
 use crate::harness::server::Server;
 use crate::harness::settings::Settings;
 use crate::harness::terminal::Terminal;
@@ -349,4 +350,35 @@ async fn a_run_survives_a_restart_of_the_server() {
         (&false.into(), &Value::Array(Vec::new())),
         "{reported}"
     );
+}
+
+/// Asserts that a run acquired nothing, and says so in one sentence that contains `why`.
+async fn acquires_nothing(arguments: &[&str], at: &str, why: &str) {
+    let ended = run(command(at, arguments)).await;
+    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1), "{ended:?}");
+    assert!(ended.stderr.contains(why), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_acquires_nothing_fails_and_says_why() {
+    let connect = zk::own_root("contend-idle").await;
+    let client = zk::connect(&connect).await;
+    let guard = Lock::new(&client, "/held", Algorithm::Chain).expect("a good path").acquire().await.expect("the lock");
+    let arguments = ["contend", "--path", "/held", "--endless", "--for", "300ms"];
+    acquires_nothing(&arguments, &connect, "no test client acquired /held: others held it").await;
+    guard.release().await.expect("it was held");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_on_a_server_of_3_4_ends_and_names_the_version_that_is_needed() {
+    let relay = Relay::start(&Server::shared().connect_string()).await;
+    relay.rewrite_op(op::CREATE_WITH_STAT, op::UNKNOWN);
+    relay.rewrite_op(op::CREATE_CONTAINER, op::UNKNOWN);
+    let at = relay.connect_string();
+    for length in [&["--rounds", "3"][..], &["--endless"]] {
+        for (recipe, path) in [("mutex", "/on-3-4"), ("mutex", "/on-3-4/below"), ("chain", "/on-3-4/below")] {
+            let arguments = [&["contend", "--recipe", recipe, "--path", path], length].concat();
+            acquires_nothing(&arguments, &at, "older than ZooKeeper 3.5").await;
+        }
+    }
 }

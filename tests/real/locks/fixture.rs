@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockscope_lock::{Access, Algorithm, Guard, Lock, LockError, LockOptions, Parents};
 use tokio::task::JoinHandle;
-use zookeeper_client::{Client, Error};
+use zookeeper_client::{Client, Connector, Error};
 
 use crate::harness::relay::Relay;
 use crate::harness::server::Server;
@@ -155,9 +155,13 @@ pub struct Relayed {
 
 impl Relayed {
     pub async fn new(fixture: &LockFixture, timeout: Duration) -> Self {
+        Self::with(fixture, Client::connector().with_session_timeout(timeout)).await
+    }
+
+    pub async fn with(fixture: &LockFixture, connector: Connector) -> Self {
         let (server, chroot) = fixture.connect.split_once('/').expect("a chroot");
         let relay = Relay::start(server).await;
-        let client = zk::connect_within(&format!("{}/{chroot}", relay.connect_string()), timeout).await;
+        let client = connector.connect(&format!("{}/{chroot}", relay.connect_string())).await.expect("a session");
         Self { relay, client }
     }
 

@@ -5,10 +5,15 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use lockscope_lock::{Lock, LockError};
+use lockscope_lock::{Algorithm, Lock, LockError, cleaned_up};
 
-use super::fixture::{ALONE, LockFixture, QUEUES, SHORT_WAIT, got, held, wait_for};
+use tokio::time::{Instant, timeout};
+
+use super::fault_fixture::within;
+use super::fixture::{ALONE, LockFixture, QUEUES, Relayed, SHORT_WAIT, got, held, lock, wait_for};
+use crate::harness::relay::{Fault, Place, Then};
 use crate::harness::wait::eventually;
+use crate::harness::zk;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_that_fails_leaves_no_node_when_it_returns() {
@@ -143,4 +148,67 @@ async fn the_session_ends_with_its_last_lock_and_guard_and_not_before() {
         })
         .await;
     }
+}
+
+/// Drops guards and waiters in a runtime that is shut down afterwards, as at the end of a program.
+fn drop_and_shut_down(connect: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let client = zk::connect(connect).await;
+        let kept = held(&Lock::new(&client, "/kept", Algorithm::Chain).expect("a good path")).await;
+        for algorithm in ALONE {
+            let guard = held(&lock(&client, algorithm)).await;
+            assert!(timeout(SHORT_WAIT, lock(&client, algorithm).acquire()).await.is_err(), "{algorithm:?}");
+            drop(guard);
+        }
+        within("the cleaning up", cleaned_up(&client)).await;
+        assert_eq!(kept.is_lost(), None);
+        // The session outlives the runtime, so that its end deletes nothing.
+        std::mem::forget((kept, client));
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_but_a_held_node_outlives_a_runtime_that_waited_until_all_was_cleaned_up() {
+    let fixture = LockFixture::new().await;
+    let connect = fixture.connect.clone();
+    std::thread::spawn(move || drop_and_shut_down(&connect)).join().expect("no panic");
+    let nodes = fixture.nodes().await;
+    assert!(matches!(&nodes[..], [kept] if kept.starts_with("/kept/")), "{nodes:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cleaning_up_waits_for_the_connection() {
+    let fixture = LockFixture::new().await;
+    for algorithm in ALONE {
+        let relayed = Relayed::new(&fixture, Duration::from_secs(20)).await;
+        let guard = held(&lock(&relayed.client, algorithm)).await;
+        relayed.relay.pause();
+        drop(guard);
+        assert!(timeout(SHORT_WAIT, cleaned_up(&relayed.client)).await.is_err(), "{algorithm:?}");
+        relayed.relay.resume();
+        within("the cleaning up", cleaned_up(&relayed.client)).await;
+        assert_eq!(fixture.nodes().await, [""; 0], "{algorithm:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cleaning_up_takes_two_timeouts_only_if_a_late_node_may_come() {
+    const TIMEOUT: Duration = Duration::from_secs(4);
+    let fixture = LockFixture::new().await;
+    fixture.make_parents(Algorithm::Chain).await;
+    let relayed = Relayed::new(&fixture, TIMEOUT).await;
+    let lock = lock(&relayed.client, Algorithm::Chain);
+    let cleaned_up_after = async || {
+        drop(held(&lock).await);
+        let dropped = Instant::now();
+        within("the cleaning up", cleaned_up(&relayed.client)).await;
+        dropped.elapsed()
+    };
+    let at_once = cleaned_up_after().await;
+    assert!(at_once < TIMEOUT / 2, "{at_once:?}");
+    relayed.relay.arm(&[Fault { place: Place::BeforeRequest(1), then: Then::Cut }]);
+    let late = cleaned_up_after().await;
+    assert!(relayed.relay.disarm());
+    assert!((TIMEOUT * 3 / 2..TIMEOUT * 5 / 2).contains(&late), "{late:?}");
 }

@@ -17,6 +17,7 @@ mod making;
 mod mixed;
 mod new_session;
 mod numbers;
+mod old_servers;
 mod ours;
 mod partitions;
 mod queueing;

@@ -23,7 +23,7 @@ use table::difference;
 const SETTLES_WITHIN: u32 = 14;
 
 /// The same after events have come faster than they were taken.
-const SETTLES_AFTER_OVERLOAD: u32 = 30;
+const SETTLES_AFTER_OVERLOAD: u32 = 60;
 
 /// The seconds without an answer after which an observer does not claim to be settled.
 const NOTICES_SILENCE_WITHIN: u32 = 5;
@@ -83,6 +83,11 @@ impl Observations {
         }
     }
 
+    /// Records that a request of a client is refused, or a reply spoilt: it may give the connection up.
+    pub(super) fn refuses(&mut self, client: usize) {
+        self.loses_connection(client);
+    }
+
     /// Records that a process is stopped.
     pub(super) fn stops(&mut self, client: usize) {
         if let Some(watched) = self.observers.get_mut(&client) {
@@ -109,7 +114,10 @@ impl Observations {
         for (client, facts) in facts.iter().enumerate() {
             let Some(view) = &facts.view else { continue };
             let watched = self.observers.entry(client).or_default();
-            let mut wrong = watched.check_reports(&self.history, view).map(|what| format!("reports {what}"));
+            // Nothing is known for certain of nodes that may not be read.
+            let reads_all = !ensemble.permits.private;
+            let wrong = reads_all.then(|| watched.check_reports(&self.history, view)).flatten();
+            let mut wrong = wrong.map(|what| format!("reports {what}"));
             // A later session is another observer's.
             if wrong.is_none() && !matches!(facts.stage, Stage::Ended(_)) {
                 let reach = reach(client);
@@ -188,6 +196,9 @@ impl Watched {
         let is_due = view.is_settled && reach == Reach::Current;
         if !is_due || self.settled_at == Some(history.log.len()) && !self.was_cut {
             return None;
+        }
+        if ensemble.permits.private {
+            return (!view.queues.is_empty()).then(|| "shows nodes that it may not read".to_owned());
         }
         if let Some(what) = difference(ensemble.tree(), view) {
             return Some(format!("shows {what}"));

@@ -191,9 +191,11 @@ impl Runner {
     /// Returns whether the last round has ended since the previous call.
     fn ends(&mut self) -> bool {
         let tally = self.fleet.tally();
-        let is_over = self.contending_since.is_some()
-            && self.fleet.scenario.rounds.is_some()
-            && tally.are_all_in(&[ClientState::Done, ClientState::Failed, ClientState::Crashed]);
+        let over: &[ClientState] = match self.fleet.scenario.rounds {
+            Some(_) => &[ClientState::Done, ClientState::Failed, ClientState::Crashed],
+            None => &[ClientState::Failed],
+        };
+        let is_over = self.contending_since.is_some() && tally.are_all_in(over);
         let ends_now = is_over && self.finished_at.is_none();
         // Clients may join a fleet that was finished.
         self.finished_at = is_over.then(|| self.finished_at.unwrap_or(tally.last_release()));

@@ -209,18 +209,28 @@ async fn print(text: &str, out: &mut (impl AsyncWrite + Unpin)) -> anyhow::Resul
 }
 
 /// Returns whether the locks kept their promises and nothing is left behind. Fails when the servers
-/// were lost, because the answer is then unknown.
+/// were lost or a fleet acquired nothing, because the answer is then unknown.
 fn answer<'a>(outcomes: impl IntoIterator<Item = &'a FleetOutcome>) -> anyhow::Result<ExitAnswer> {
     let mut answer = ExitAnswer::Yes;
     for outcome in outcomes {
         if outcome.servers_lost {
             bail!(lost(outcome));
         }
+        if outcome.acquisitions == 0 {
+            bail!(idle(outcome));
+        }
         if outcome.violations > 0 || outcome.left_behind.is_some_and(|left| left > 0) {
             answer = ExitAnswer::No;
         }
     }
     Ok(answer)
+}
+
+/// Describes a fleet that acquired nothing, and why as far as that is known.
+fn idle(outcome: &FleetOutcome) -> String {
+    let unknown = "others held it, or the run was too short";
+    let why = outcome.troubles.first().map_or(unknown, String::as_str);
+    format!("no test client acquired {}: {why}", outcome.path)
 }
 
 /// Describes why the servers were lost, and what may be left behind.
@@ -273,6 +283,16 @@ mod tests {
         assert!(answer([&unnamed]).expect_err("lost").to_string().contains("nodes below /lockscope/chain go when"));
         let back = FleetOutcome { left_behind: Some(0), ..unnamed };
         assert!(answer([&back]).expect_err("lost").to_string().ends_with("zk1 is silent"));
+    }
+
+    #[test]
+    fn a_fleet_that_acquired_nothing_is_an_error_that_says_why() {
+        let good = outcome("chain", 2);
+        let idle = FleetOutcome { acquisitions: 0, left_behind: Some(1), ..good.clone() };
+        let said = |idle: &FleetOutcome| answer([&good, idle]).expect_err("no acquisition").to_string();
+        assert_eq!(said(&idle), "no test client acquired /lockscope/chain: others held it, or the run was too short");
+        let troubled = FleetOutcome { troubles: vec!["the server is too old".to_owned()], ..idle };
+        assert_eq!(said(&troubled), "no test client acquired /lockscope/chain: the server is too old");
     }
 
     #[tokio::test]

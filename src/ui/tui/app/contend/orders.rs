@@ -81,7 +81,7 @@ impl TestClients {
         match client.state {
             ClientState::Crashed => return Err(format!("Client {id} has crashed: nothing more can be done to it.")),
             ClientState::Leaving => return Err(format!("Client {id} is leaving already.")),
-            ClientState::Failed => return Err(format!("Client {id} got no session: nothing can be done to it.")),
+            ClientState::Failed => return Err(format!("Client {id} has failed: nothing can be done to it.")),
             _ => {}
         }
         Ok(match command {

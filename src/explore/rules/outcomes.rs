@@ -1,0 +1,154 @@
+//! What the rounds of a program may come to: an error is an end only where the documentation allows
+//! it in this schedule.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lockscope_base::znode::Sequence;
+use lockscope_sandbox::parts::{known, name};
+
+use super::Violation;
+use super::awareness::Awareness;
+use super::limits::Traces;
+use crate::ensemble::{Author, Change, Commit, Ensemble, session_of};
+use crate::program::{Facts, Failure, Outcome, Stage};
+
+/// The seconds after which a waiter that hears everything knows that its node is deleted: five until
+/// its next look, and two to spare.
+const WAITER_KNOWS_AFTER: u32 = 7;
+
+/// A waiter without a node: the number of its rounds that had ended, and the seconds since.
+type Orphan = (usize, u32);
+
+/// The judge of the rounds of all programs.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Outcomes {
+    /// The number of rounds of each client that are judged.
+    judged: BTreeMap<usize, usize>,
+    /// The clients beside which others had a node since their last round ended.
+    contended: BTreeSet<usize>,
+    /// The clients of which a request was refused, or a reply was spoilt.
+    refused: BTreeSet<usize>,
+    orphans: BTreeMap<usize, Orphan>,
+    /// Whether the numbers of a parent can be used up.
+    numbers_end: bool,
+}
+
+impl Outcomes {
+    pub(super) fn new(numbers_end: bool) -> Self {
+        Self { numbers_end, ..Self::default() }
+    }
+
+    pub(super) fn is_refused(&self, client: usize) -> bool {
+        self.refused.contains(&client)
+    }
+
+    pub(super) fn refuses(&mut self, client: usize) {
+        self.refused.insert(client);
+    }
+
+    /// Records a transaction.
+    pub(super) fn changed(&mut self, commit: &Commit, ensemble: &Ensemble, facts: &[&Facts]) {
+        for change in &commit.changes {
+            match change {
+                Change::Created { owner: Some(owner), .. } => {
+                    self.contended.extend((0..facts.len()).filter(|client| session_of(*client) != *owner));
+                }
+                // The attempt of a mutex goes on without its node: it creates one again.
+                Change::Deleted { path, owner: Some(owner), .. }
+                    if commit.by != Author::Session(*owner) && Sequence::split(name(path)).is_some() =>
+                {
+                    let client = (0..facts.len()).find(|client| session_of(*client) == *owner);
+                    if let Some(client) = client.filter(|client| has_no_node(ensemble, *client)) {
+                        self.orphans.insert(client, (facts[client].outcomes.len(), 0));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Records that a client has heard everything for a second.
+    pub(super) fn is_current(&mut self, client: usize) {
+        if let Some((_, seconds)) = self.orphans.get_mut(&client) {
+            *seconds += 1;
+        }
+    }
+
+    /// Judges the rounds that have ended in the last step. `is_cut` tells whether a client has lost a
+    /// connection.
+    pub(super) fn check(
+        &mut self,
+        ensemble: &Ensemble,
+        facts: &[&Facts],
+        traces: &Traces,
+        awareness: &Awareness,
+        is_cut: impl Fn(usize) -> bool,
+    ) -> Option<Violation> {
+        for (client, facts) in facts.iter().enumerate() {
+            let judged = self.judged.get(&client).copied().unwrap_or(0);
+            for outcome in &facts.outcomes[judged..] {
+                let is_disturbed = is_cut(client) || awareness.was_stopped(client) || self.is_refused(client);
+                if let Some(what) = self.wrong(ensemble, traces, client, outcome, is_disturbed) {
+                    return Some(Violation { what: format!("client {client} {what}"), limit: None });
+                }
+            }
+            if facts.outcomes.len() > judged {
+                self.judged.insert(client, facts.outcomes.len());
+                let is_contended = ensemble.tree().owners().any(|(owner, _)| owner != session_of(client));
+                if is_contended {
+                    self.contended.insert(client)
+                } else {
+                    self.contended.remove(&client)
+                };
+            }
+        }
+        self.orphans.retain(|client, (rounds, _)| {
+            let facts = facts[*client];
+            facts.outcomes.len() == *rounds && facts.stage == Stage::Works && has_no_node(ensemble, *client)
+        });
+        let late = self.orphans.iter().find(|(client, (_, seconds))| {
+            *seconds >= WAITER_KNOWS_AFTER && ensemble.lives(session_of(**client)) && !awareness.is_foreign(**client)
+        });
+        let what = |(client, _)| format!("client {client} waits on, although its node is deleted");
+        late.map(|late| Violation { what: what(late), limit: None })
+    }
+
+    /// Returns what is wrong with the end of a round, as a part of a sentence.
+    fn wrong(
+        &self,
+        ensemble: &Ensemble,
+        traces: &Traces,
+        client: usize,
+        outcome: &Outcome,
+        is_disturbed: bool,
+    ) -> Option<String> {
+        let lives = ensemble.lives(session_of(client));
+        let is_fine = match outcome {
+            Outcome::Released(holds) => {
+                let stands = holds.iter().find(|hold| {
+                    let node = ensemble.tree().node(known(&hold.node));
+                    node.is_ok_and(|node| hold.is_downgraded || node.czxid == hold.token)
+                });
+                if let Some(hold) = stands {
+                    return Some(format!("has released {}, and its node still stands", hold.lock));
+                }
+                is_disturbed || !holds.iter().any(|hold| traces.was_deleted_by_stranger(hold))
+            }
+            Outcome::NotFree => is_disturbed || self.contended.contains(&client),
+            Outcome::Failed { error: Failure::TimedOut, .. } => is_disturbed || self.contended.contains(&client),
+            Outcome::Failed { error: Failure::Expired, held } => !lives || *held && is_disturbed,
+            Outcome::Failed { error: Failure::Deleted(node), .. } => {
+                // After a lost reply to a downgrade, either of two nodes may be the deleted one.
+                !lives || traces.was_deleted(node) || is_disturbed && traces.has_deletions()
+            }
+            Outcome::Failed { error: Failure::Disconnected, .. } => is_disturbed,
+            Outcome::Failed { error: Failure::NumbersUsedUp, .. } => self.numbers_end,
+            Outcome::Failed { error: Failure::Other(_), .. } => self.refused.contains(&client),
+        };
+        (!is_fine).then(|| format!("ends a round without a reason: {outcome}"))
+    }
+}
+
+fn has_no_node(ensemble: &Ensemble, client: usize) -> bool {
+    ensemble.tree().ephemerals_of(session_of(client)).next().is_none()
+}
