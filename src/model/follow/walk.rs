@@ -1,7 +1,5 @@
 //! The walk down from the roots, and the handling of its answers.
 
-use std::cmp::Reverse;
-
 use rustc_hash::FxHashSet;
 
 use super::pending_reads::PendingRead;
@@ -207,12 +205,10 @@ impl Follower {
                 fresh.push(child);
             }
         }
-        let number = |child: &ZnodePath| self.classifier.classify(child).and_then(|place| place.sequence);
-        fresh.sort_by_cached_key(number);
+        fresh.sort_by_cached_key(|child| self.number(child));
         let now: FxHashSet<&str> = names.iter().map(String::as_str).collect();
         let gone = before.iter().filter(|name| !now.contains(&***name));
-        let mut gone: Vec<ZnodePath> = gone.map(|name| path.child(name)).collect();
-        gone.sort_by_cached_key(|child| (Reverse(number(child)), child.clone()));
+        let gone = self.from_the_end(gone.map(|name| path.child(name)));
         for gone in gone {
             self.gone(&gone, None);
         }
