@@ -131,6 +131,7 @@ impl Judge {
     pub fn refuses(&mut self, client: usize) {
         self.outcomes.refuses(client);
         self.observations.refuses(client);
+        self.deletions.refuses(client);
     }
 
     /// Returns the limit that explains why a node of a living session still stands at the end.

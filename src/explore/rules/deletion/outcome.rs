@@ -83,7 +83,10 @@ impl Work {
                 Some(other) if other != node.czxid && created.contains(&(Arc::clone(&node.path), other)) => None,
                 other => Some(format!("no node of transaction {other:?} was at its path")),
             },
-            "changed" if look != Some(Verdict::Changed) => Some("no examination says so".to_owned()),
+            // A guard that the servers refuse is one that cannot be had any more.
+            "changed" if look != Some(Verdict::Changed) && !self.is_refused => {
+                Some("no examination says so".to_owned())
+            }
             "not-empty" if !done.had_children => Some("it has had no children".to_owned()),
             "busy" if self.sent.tries(index) < TRIES => Some(format!("it was tried {} times", self.sent.tries(index))),
             "not-known" if !deletion.cut_off && !self.sent.is_uncertain(index, true) => {

@@ -56,8 +56,9 @@ struct Watched {
     found: bool,
     /// The length of the log when it was settled and current for the last time.
     settled_at: Option<usize>,
-    /// Whether a connection was lost since then.
+    /// Whether a connection was lost since then, and the number of cuts that were over by then.
     was_cut: bool,
+    resyncs: u32,
     /// The seconds for which it is not settled although it was current in each, and for which
     /// nothing has reached it.
     unsettled: u32,
@@ -85,7 +86,10 @@ impl Observations {
 
     /// Records that a request of a client is refused, or a reply spoilt: it may give the connection up.
     pub(super) fn refuses(&mut self, client: usize) {
-        self.loses_connection(client);
+        if let Some(watched) = self.observers.get_mut(&client) {
+            watched.unsettled = 0;
+            watched.reports.losses += 1;
+        }
     }
 
     /// Records that a process is stopped.
@@ -203,7 +207,8 @@ impl Watched {
         if let Some(what) = difference(ensemble.tree(), view) {
             return Some(format!("shows {what}"));
         }
-        if self.settled_at.is_some() && self.was_cut && self.reports.losses > 0 && self.reports.told_from == 0 {
+        let resyncs = std::mem::replace(&mut self.resyncs, self.reports.resyncs);
+        if self.settled_at.is_some() && self.was_cut && self.reports.resyncs == resyncs {
             return Some("does not report a lost connection".to_owned());
         }
         let before = self.settled_at.replace(history.log.len()).unwrap_or_default();

@@ -28,6 +28,8 @@ pub(super) struct Reports {
     /// Whether it has told of a cut, and not that everything was read again. What happens during a
     /// cut has no order.
     pub is_cut: bool,
+    /// The number of cuts that it has told the end of.
+    pub resyncs: u32,
     /// The connections that it may still report as lost.
     pub losses: u32,
     /// What happened before this place of the log need not be reported each for itself: it may have
@@ -141,6 +143,7 @@ impl Reports {
             }
             LockEvent::Resynced => {
                 let was_cut = std::mem::take(&mut self.is_cut);
+                self.resyncs += 1;
                 (self.last_join, self.last_end, self.told_from) = (0, 0, history.log.len());
                 if self.is_disconnected {
                     Some("there is no connection")
