@@ -60,7 +60,12 @@ enum Command {
         /// The number of random schedules of each algorithm.
         #[arg(long)]
         runs: Option<u64>,
+        /// Ends at the first failure.
+        #[arg(long)]
+        first: bool,
     },
+    /// Prints the scenarios of the suite.
+    Suite,
     /// Runs kept schedules again, and compares what happens with what is written.
     Story {
         /// The files.
@@ -79,7 +84,11 @@ fn main() -> ExitCode {
         Command::Random { scenarios, runs, seed, limits } => {
             each(&scenarios, |scenario| random(scenario, runs, seed, limits))
         }
-        Command::Check { long, runs } => check(long, runs),
+        Command::Check { long, runs, first } => check(long, runs, first),
+        Command::Suite => {
+            suite::random().iter().for_each(|scenario| println!("{scenario}"));
+            Ok(())
+        }
         Command::Story { files, update } => files.iter().try_for_each(|file| story(file, update)),
     };
     match done {
@@ -92,7 +101,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs the suite on all cores.
-fn check(long: bool, runs: Option<u64>) -> Result<(), String> {
+fn check(long: bool, runs: Option<u64>, first: bool) -> Result<(), String> {
     let runs = runs.unwrap_or(if long { 1_000_000 } else { 20_000 });
     let random_scenarios = suite::random();
     // Each algorithm has several scenarios, which share its runs.
@@ -107,6 +116,9 @@ fn check(long: bool, runs: Option<u64>) -> Result<(), String> {
     let next = || jobs.lock().expect("no job panics while it is locked").next();
     let work = || {
         while let Some((scenario, runs)) = next() {
+            if first && !failures.lock().expect("no job panics while it is locked").is_empty() {
+                return;
+            }
             let done = match runs {
                 Some(runs) => random(scenario, runs, 0, false),
                 None => all(scenario, false, MAX_STATES),

@@ -168,7 +168,7 @@ pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path
         Error::ClientClosed | Error::AuthFailed | Error::NoHosts => LockError::Closed { path: lock },
         Error::NoAuth | Error::InvalidAcl | Error::NotReadOnly => LockError::NotPermitted { act, path: path.clone() },
         Error::NoNode => LockError::NoParent { path: path.clone() },
-        // Every server has the requests of locks, except the create with a stat.
+        // Every server has the other requests of a lock.
         Error::Unimplemented => LockError::ServerTooOld { path: lock },
         Error::NoChildrenForEphemerals => {
             LockError::Unusable { path: lock, why: "its parent is ephemeral, so it can have no children" }

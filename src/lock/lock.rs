@@ -25,6 +25,10 @@ use lockscope_base::znode::ZnodePath;
 /// over. After that it returns, and the deletion goes on in the background.
 const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The time that [`Lock::try_acquire`] gives its attempt, once the connection has ended, to see a reply
+/// that came before: a server that is too old answers and closes the connection.
+const LAST_REPLY: Duration = Duration::from_millis(10);
+
 /// The longest request that a server accepts by default, in bytes: `jute.maxbuffer`. A longer one
 /// ends the connection, which looks like a transient fault.
 const MAX_CREATE: usize = 0xf_ffff;
@@ -220,9 +224,13 @@ impl Lock {
         let mut start = self.start(false);
         let granted = tokio::select! {
             biased;
-            granted = &mut start.granted => granted.unwrap_or(Err(NotAcquired::Cancelled)),
-            () = self.disconnected() => return Err(LockError::ConnectionLost { path: self.spec.path.clone() }),
+            granted = &mut start.granted => granted,
+            () = self.disconnected() => match timeout(LAST_REPLY, &mut start.granted).await {
+                Ok(granted) => granted,
+                Err(_) => return Err(LockError::ConnectionLost { path: self.spec.path.clone() }),
+            },
         };
+        let granted = granted.unwrap_or(Err(NotAcquired::Cancelled));
         if matches!(granted, Err(NotAcquired::NotFree)) {
             return Ok(None);
         }

@@ -143,6 +143,9 @@ impl NodeCreator<'_> {
                 // The server repeats the last number, and names that contain nothing else are
                 // taken.
                 Err(Error::NodeExists) => return Err(LockError::NumbersUsedUp { parent: parent.clone() }.into()),
+                Err(Error::Unimplemented) => {
+                    return Err(lock_error(Error::Unimplemented, &self.client.lock, "create", parent).into());
+                }
                 Err(error) => {
                     // The node may exist all the same, for example when the reply could not be
                     // decoded.

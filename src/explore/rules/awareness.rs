@@ -119,6 +119,9 @@ impl Awareness {
 
     /// Records the holds after a step. `by_event` is the client that has received an event in it.
     pub(super) fn look(&mut self, ensemble: &Ensemble, facts: &[&Facts], by_event: Option<usize>) {
+        if self.held.is_empty() && facts.iter().all(|facts| facts.holds.is_empty()) {
+            return;
+        }
         let mut held = BTreeSet::new();
         let holds =
             facts.iter().enumerate().flat_map(|(client, facts)| facts.holds.iter().map(move |hold| (client, hold)));

@@ -111,7 +111,12 @@ impl Judge {
         self.awareness.connects(client);
     }
 
-    /// Records that the connection of a client has ended, or that none of its messages moves.
+    /// Records that no message of a client moves.
+    pub fn stalls(&mut self, client: usize) {
+        self.cut.insert(client);
+    }
+
+    /// Records that the connection of a client has ended.
     pub fn loses_connection(&mut self, client: usize) {
         self.cut.insert(client);
     }

@@ -28,19 +28,39 @@ impl World {
                 }
             }
         }
-        self.must_happen(explored, &mut steps);
-        let is_quiet = steps.is_empty();
-        self.may_happen(explored, is_quiet, &mut steps);
-        if is_quiet {
-            self.pass(explored, &mut steps);
-        }
-        if !steps.is_empty() && !self.is_over(explored) {
-            for client in 0..self.places.len() {
-                self.faults_of(explored, client, &mut steps);
-            }
-            self.faults_of_servers(explored, &mut steps);
+        self.orders(explored, &mut steps);
+        if !steps.is_empty() {
+            self.faults(explored, &mut steps);
         }
         steps
+    }
+
+    /// Returns the steps that are possible now and are no faults: none at the end of a run.
+    pub fn plain_steps(&self, explored: &Explored) -> Vec<Step> {
+        let mut steps: Vec<Step> =
+            (0..self.places.len()).filter(|client| self.has_message(*client)).map(Step::Receive).collect();
+        self.orders(explored, &mut steps);
+        steps
+    }
+
+    /// Adds the steps that are no faults, beside the messages that clients receive.
+    fn orders(&self, explored: &Explored, steps: &mut Vec<Step>) {
+        self.must_happen(explored, steps);
+        let is_quiet = steps.is_empty();
+        self.may_happen(explored, is_quiet, steps);
+        if is_quiet {
+            self.pass(explored, steps);
+        }
+    }
+
+    /// Adds the faults that are possible now.
+    pub fn faults(&self, explored: &Explored, steps: &mut Vec<Step>) {
+        if !self.is_over(explored) {
+            for client in 0..self.places.len() {
+                self.faults_of(explored, client, steps);
+            }
+            self.faults_of_servers(explored, steps);
+        }
     }
 
     /// Returns whether all programs have ended, and nothing of theirs is left.

@@ -48,7 +48,7 @@ impl World {
             }
             Step::Stall(client) => {
                 self.places[client].stalled = true;
-                self.judge.loses_connection(client);
+                self.judge.stalls(client);
             }
             Step::Stop(client) => {
                 self.places[client].stopped = true;
@@ -86,22 +86,17 @@ impl World {
     fn check(&mut self, explored: &Explored, by_event: Option<usize>) -> Option<Violation> {
         let fresh = self.ensemble.take_fresh();
         let facts: Vec<_> = (0..self.places.len()).map(|client| &self.output(explored, client).facts).collect();
-        let reach: Vec<Reach> = (0..self.places.len()).map(|client| self.reach(client)).collect();
+        let reach: Vec<Reach> = (0..self.places.len()).map(|client| self.reach_of(client)).collect();
         self.judge.check(&self.ensemble, &fresh, &facts, by_event, |client| reach[client])
     }
 
     /// Returns how far a client has been told of everything.
-    fn reach(&self, client: usize) -> Reach {
+    fn reach_of(&self, client: usize) -> Reach {
         let place = &self.places[client];
         let link = place.link.filter(|_| !place.stalled && !place.stopped).and_then(|id| self.ensemble.link(id));
         let Some(link) = link else { return Reach::Silent };
         let is_quiet = link.requests.is_empty() && link.messages.is_empty();
         if is_quiet && !self.ensemble.lag_of(link.member).1 { Reach::Current } else { Reach::Behind }
-    }
-
-    /// Returns whether a client has been told of everything.
-    fn is_current(&self, client: usize) -> bool {
-        self.reach(client) == Reach::Current
     }
 
     fn will_carry_out(&mut self, id: LinkId) {
@@ -221,7 +216,7 @@ impl World {
                 }
                 if !self.places[client].stopped {
                     let is_alone = self.places[client].link.is_none() && !self.ensemble.lives(session_of(client));
-                    self.judge.runs(client, is_alone, self.is_current(client));
+                    self.judge.runs(client, is_alone, self.reach_of(client) == Reach::Current);
                 }
                 self.be_silent(explored, client);
             }

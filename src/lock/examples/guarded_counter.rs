@@ -131,8 +131,8 @@ async fn main() -> Result<(), Failure> {
         return Err("usage: guarded_counter SERVERS LOCK COUNTER TIMES".into());
     };
     let mut worker = Worker::connect(servers, lock, counter).await?;
-    let counted = worker.count(times.parse()?).await;
+    let outcome = worker.count(times.parse()?).await;
     // The end of the runtime would stop the deletion of the nodes of guards that were dropped.
     cleaned_up(worker.client()).await;
-    counted
+    outcome
 }

@@ -7,11 +7,18 @@ use zookeeper_client::Client;
 
 use super::fixture::{ALONE, LockFixture, Relayed, ended, lock, wait_for};
 use crate::harness::relay::op;
+use crate::harness::wait::eventually;
 
 async fn is_refused(lock: &Lock) {
     let refused = ended(wait_for(lock)).await.expect_err("the server is too old");
     assert!(matches!(&refused, LockError::ServerTooOld { path } if path == lock.path()), "{refused}");
     assert!(refused.to_string().contains("older than ZooKeeper 3.5"), "{refused}");
+    // A try does not wait for a connection, which the server has just closed.
+    eventually("the same from a try", async || match lock.try_acquire().await {
+        Err(LockError::ServerTooOld { .. }) => Ok(()),
+        other => Err(other.map(|guard| guard.is_some())),
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
