@@ -48,6 +48,27 @@ const RANDOM: [&str; 40] = [
     "chain,chain,chain,observe",
 ];
 
+/// What else deletions and observers meet: servers that permit less, know less or refuse, and work on
+/// whole queues.
+const OTHERS: [&str; 16] = [
+    "programs=chain,chain,delete+reads rounds=2 faults=4 waits=4 members=2 strangers refusals",
+    "programs=mutex,mutex,delete+reads rounds=2 faults=4 waits=4 members=2 refusals",
+    "programs=chain@named:x,chain@named:x,delete rounds=2 faults=4 waits=4 members=2 strangers fixed-parent",
+    "programs=chain@named:x,chain@named:x,delete rounds=2 faults=4 waits=4 members=2 fixed-parent private strangers",
+    "programs=mutex,mutex,delete rounds=2 faults=4 waits=4 members=2 private strangers",
+    "programs=chain,chain,chain,delete+changes rounds=2 faults=4 waits=4 members=3 strangers",
+    "programs=chain@named:x,chain@named:x,chain@named:x,delete+all rounds=2 faults=4 waits=4 members=3 strangers",
+    "programs=chain,chain,chain,delete+unlogged rounds=2 faults=4 waits=4 members=3",
+    "programs=chain,chain,revoke rounds=2 faults=4 waits=4 members=3 strangers",
+    "programs=chain,chain,revoke rounds=2 faults=4 waits=4 members=2 private",
+    "programs=chain,chain,observe rounds=2 faults=4 waits=4 members=2 strangers refusals",
+    "programs=herd,herd,observe rounds=2 faults=4 waits=4 members=3 strangers old-servers",
+    "programs=chain,chain,observe rounds=2 faults=4 waits=4 members=2 private",
+    "programs=herd,herd,herd,observe+small rounds=2 faults=4 waits=4 members=3 strangers",
+    "programs=mutex,mutex,observe+root rounds=2 faults=4 waits=4 members=3 strangers",
+    "programs=chain,chain,observe+root rounds=2 faults=4 waits=4 members=3 strangers",
+];
+
 /// The programs of which all schedules are taken.
 const ALL: [&str; 13] = [
     "mutex",
@@ -86,7 +107,8 @@ pub fn random() -> Vec<Scenario> {
         let is_odd = scenario.first != 0 || scenario.permits.private;
         !is_odd || all_locks(scenario)
     };
-    RANDOM.iter().flat_map(|programs| of(programs)).filter(is_sound).collect()
+    let others = OTHERS.iter().map(|text| scenario(text));
+    RANDOM.iter().flat_map(|programs| of(programs)).filter(is_sound).chain(others).collect()
 }
 
 /// Returns the scenarios of which all schedules are taken: 2 clients and 2 rounds, 3 clients and 1

@@ -1,12 +1,14 @@
 //! A program that observes the locks as the console does.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::observe::{MAX_BACKLOG, Observed, observe_over};
 use lockscope_model::queue::{ConnectionState, Happening, LockQueue, LockTable};
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use super::board::Board;
 use super::facts::{ShownQueue, Stage, Told, View};
@@ -19,8 +21,11 @@ const MAX_QUEUED_BATCHES: usize = 4;
 /// The time of all changes. No queue depends on it.
 const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
-/// The backlog of an observer that does not keep up.
-const SMALL_BACKLOG: usize = 3;
+/// The backlog of an observer whose consumer does not keep up: about what one reading brings.
+const SMALL_BACKLOG: usize = 10;
+
+/// The time for which that consumer takes nothing now and then.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// How an observer is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +52,12 @@ impl Observation {
 
 /// Observes locks until the session ends.
 pub(super) async fn run(observation: Observation, library: SharedLibrary, board: Board) {
-    let (sender, mut batches) = mpsc::channel::<Vec<Observed>>(MAX_QUEUED_BATCHES);
     let root = match observation {
         Observation::Root => ZnodePath::new(LOCK).expect("the path is valid"),
         Observation::Whole | Observation::Small => ZnodePath::root(),
     };
     let may_overflow = observation == Observation::Small;
+    let (sender, mut batches) = mpsc::channel::<Vec<Observed>>(if may_overflow { 1 } else { MAX_QUEUED_BATCHES });
     let backlog = if may_overflow { SMALL_BACKLOG } else { MAX_BACKLOG };
     let observer = observe_over(shared(&library), vec![root], backlog, sender);
     let shown = async {
@@ -67,6 +72,13 @@ pub(super) async fn run(observation: Observation, library: SharedLibrary, board:
                 }
             }
             show(&table, &mut view);
+            if may_overflow && fastrand::u8(..3) == 0 {
+                board.show(Stage::Works);
+                board.show_view(View { is_settled: false, ..view.clone() });
+                sleep(PAUSE).await;
+                view.batches += 1;
+            }
+            view.is_settled &= batches.is_empty();
             board.show(if view.is_settled { Stage::Idle } else { Stage::Works });
             board.show_view(view.clone());
         }

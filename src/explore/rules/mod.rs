@@ -119,6 +119,11 @@ impl Judge {
     /// Records that the connection of a client has ended.
     pub fn loses_connection(&mut self, client: usize) {
         self.cut.insert(client);
+    }
+
+    /// Records that the connection of a client has ended.
+    pub fn breaks(&mut self, client: usize) {
+        self.loses_connection(client);
         self.observations.loses_connection(client);
     }
 
@@ -130,6 +135,8 @@ impl Judge {
     /// Records that a request of a client is refused, or its reply spoilt.
     pub fn refuses(&mut self, client: usize) {
         self.outcomes.refuses(client);
+        self.observations.refuses(client);
+        self.deletions.refuses(client);
     }
 
     /// Returns the limit that explains why a node of a living session still stands at the end.

@@ -146,7 +146,7 @@ impl World {
 
     fn break_link(&mut self, client: usize, arrived: usize) {
         let Some(link) = self.places[client].link.take() else { return };
-        self.judge.loses_connection(client);
+        self.judge.breaks(client);
         self.ensemble.break_link(link, arrived);
         self.late.push((link, 0));
         self.forget_late();

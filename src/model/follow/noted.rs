@@ -1,11 +1,13 @@
 //! Records nodes that are created and deleted, reported by an event or a listing.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashSet;
 
 use super::{Follower, NodeRead, WatchStyle};
 use crate::queue::Change;
 use lockscope_base::recipe::{Classification, Classifier, Recipe, Role};
-use lockscope_base::znode::{ZnodePath, Zxid};
+use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
 
 impl Follower {
     pub(super) fn deleted(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
@@ -33,8 +35,9 @@ impl Follower {
         }
         self.classifier.forget(path);
         self.parents.remove(path);
-        for child in self.children.remove(path).into_iter().flatten() {
-            self.gone(&path.child(&child), None);
+        let children = self.children.remove(path).into_iter().flatten();
+        for child in self.from_the_end(children.map(|name| path.child(&name))) {
+            self.gone(&child, None);
         }
         if let Some(siblings) = path.parent_str().and_then(|parent| self.children.get_mut(parent)) {
             siblings.remove(path.name());
@@ -44,6 +47,19 @@ impl Follower {
         if self.is_root(path) {
             self.missing_root(path);
         }
+    }
+
+    /// Returns nodes that are gone in the order in which they are reported: a queue from its end to its
+    /// head, so that no contender seems to acquire whose node is gone too.
+    pub(super) fn from_the_end(&self, gone: impl Iterator<Item = ZnodePath>) -> Vec<ZnodePath> {
+        let mut gone: Vec<ZnodePath> = gone.collect();
+        gone.sort_by_cached_key(|child| (Reverse(self.number(child)), child.clone()));
+        gone
+    }
+
+    /// Returns the number in the name of a possible contender.
+    pub(super) fn number(&self, path: &ZnodePath) -> Option<Sequence> {
+        self.classifier.classify(path)?.sequence
     }
 
     /// Handles a contender that was read. Contenders created before it are reported before it.

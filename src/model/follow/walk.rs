@@ -186,6 +186,10 @@ impl Follower {
     /// Returns the children to look at. With recursive watches these are all; with one-shot watches
     /// only those that the last listing did not have, and those whose names are reused. Reports the
     /// children that are gone since the last listing.
+    ///
+    /// Listings have no order. In that of their numbers, new children are read from a queue's head to its
+    /// end, and those that are gone are reported from its end to its head: no contender seems to
+    /// acquire while another one before it is not read yet, or is gone too.
     fn fresh_children(&mut self, path: &ZnodePath, names: &[String]) -> Vec<ZnodePath> {
         if self.watching == WatchStyle::Recursive {
             return names.iter().map(|name| path.child(name)).collect();
@@ -201,9 +205,12 @@ impl Follower {
                 fresh.push(child);
             }
         }
+        fresh.sort_by_cached_key(|child| self.number(child));
         let now: FxHashSet<&str> = names.iter().map(String::as_str).collect();
-        for gone in before.iter().filter(|name| !now.contains(&***name)) {
-            self.gone(&path.child(gone), None);
+        let gone = before.iter().filter(|name| !now.contains(&***name));
+        let gone = self.from_the_end(gone.map(|name| path.child(name)));
+        for gone in gone {
+            self.gone(&gone, None);
         }
         fresh
     }

@@ -18,6 +18,8 @@ pub(super) struct Done {
     pub target: NodeId,
     /// Whether the owner is asked to release.
     asks: bool,
+    /// Whether neither the node nor its parent may be written.
+    pub is_unguarded: bool,
     /// Whether it has deleted the confirmed node.
     pub has_deleted: bool,
     /// Whether it has asked the owner of the confirmed node, and nobody has overwritten that since.
@@ -51,6 +53,7 @@ impl Done {
         Self {
             target: (Arc::clone(&node.path), node.czxid),
             asks,
+            is_unguarded: node.guard == "none",
             has_deleted: false,
             has_asked: false,
             still_asks: false,

@@ -42,6 +42,8 @@ pub(super) struct Work {
     second: u32,
     /// Whether it was disturbed: a connection was lost, or the process was stopped.
     is_disturbed: bool,
+    /// Whether the servers have refused a request for a reason of their own.
+    is_refused: bool,
 }
 
 impl Work {
@@ -97,6 +99,13 @@ impl Deletions {
         }
     }
 
+    /// Records that a request of a client is refused, or a reply spoilt.
+    pub(super) fn refuses(&mut self, client: usize) {
+        if let Some(work) = self.works.get_mut(&client) {
+            work.is_refused = true;
+        }
+    }
+
     /// Records the data that a request is about to replace.
     pub(super) fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
         let Some(work) = self.works.get_mut(&id.client) else { return };
@@ -148,7 +157,7 @@ impl Deletions {
                 continue;
             }
             if work.nodes.is_empty() {
-                *work = Work::new(deletion, ensemble);
+                *work = Work { is_refused: work.is_refused, ..Work::new(deletion, ensemble) };
             }
             work.is_disturbed = is_disturbed(client);
             let violation = work.check(client, deletion, facts, ensemble, &self.created);

@@ -8,6 +8,7 @@
 //! | `changed-hands` | the node does not exist, and the named one was at its path |
 //! | `changed` | the last examination has found a difference |
 //! | `not-empty` | the node has had children |
+//! | `refused` | the servers do not permit it |
 //! | `busy` | it was tried ten times |
 //! | `not-audited` | the log did not take the intent |
 //! | `not-done` | the node was not deleted, and something was in the way: an examination failed, a reply was lost, or the time was up |
@@ -56,7 +57,7 @@ impl Work {
                 return Some(violation);
             }
             let is_new = self.nodes[index].told_at.replace(second).is_none();
-            let wrong = is_new.then(|| self.wrong_outcome(index, deletion, outcome, created)).flatten();
+            let wrong = is_new.then(|| self.wrong_outcome(index, deletion, outcome, ensemble, created)).flatten();
             wrong.map(|wrong| format!("the deletion ends as {}, but {wrong}", outcome.ending))
         } else {
             wrong_wait(done, node, second)
@@ -71,6 +72,7 @@ impl Work {
         index: usize,
         deletion: &Deletion,
         outcome: &DeletionOutcome,
+        ensemble: &Ensemble,
         created: &BTreeSet<NodeId>,
     ) -> Option<String> {
         let (node, done) = (&deletion.nodes[index], &self.nodes[index]);
@@ -81,13 +83,17 @@ impl Work {
                 Some(other) if other != node.czxid && created.contains(&(Arc::clone(&node.path), other)) => None,
                 other => Some(format!("no node of transaction {other:?} was at its path")),
             },
-            "changed" if look != Some(Verdict::Changed) => Some("no examination says so".to_owned()),
+            // A guard that the servers refuse is one that cannot be had any more.
+            "changed" if look != Some(Verdict::Changed) && !self.is_refused => {
+                Some("no examination says so".to_owned())
+            }
             "not-empty" if !done.had_children => Some("it has had no children".to_owned()),
             "busy" if self.sent.tries(index) < TRIES => Some(format!("it was tried {} times", self.sent.tries(index))),
             "not-known" if !deletion.cut_off && !self.sent.is_uncertain(index, true) => {
                 Some("no reply was lost".to_owned())
             }
             "not-done" if !self.may_give_up(done, look) => Some("nothing was in the way".to_owned()),
+            "refused" if !(deletion.asks && ensemble.permits.private) => Some("everybody may do that".to_owned()),
             "not-audited" => Some("the log has the intent".to_owned()),
             _ => None,
         };
@@ -126,7 +132,8 @@ impl Done {
         let says_raised = |(path, _): &NodeId| outcome.overwritten || outcome.raised.as_ref() == Some(path);
         let untold = self.raised.iter().find(|node| Self::exists(ensemble, node) && !says_raised(node));
         let wrong = if let Some(other) = &self.deleted_other {
-            let limit = outcome.window.then_some(Limit::DeletedOther);
+            let is_told = outcome.window || self.is_unguarded && ending == "not-known";
+            let limit = is_told.then_some(Limit::DeletedOther);
             return Some(Violation { what: format!("it deletes {other}, which is not the confirmed node"), limit });
         } else if self.has_deleted && !matches!(ending, "deleted" | "not-known") {
             format!("it has deleted {path}")

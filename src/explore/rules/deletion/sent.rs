@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lockscope_sandbox::parts::parent;
 
 use super::REVOKE;
-use crate::ensemble::{Ensemble, LinkId, Message, ReadOp, Request, WriteOp};
+use crate::ensemble::{Ensemble, LinkId, Message, ReadOp, Refusal, Request, WriteOp};
 use crate::program::{Deletion, Doomed, Verdict};
 
 /// The version that the search for guards asks for, which no node has.
@@ -47,6 +47,8 @@ pub(super) struct Sent {
     tries: BTreeMap<usize, u32>,
     /// Whether the last request was such a look.
     begins_try: bool,
+    /// Whether the last request was a read of data. Without a guard, another look follows it.
+    has_read: bool,
     /// The number of the last write, if it was sent in the last step: a look right behind it begins
     /// no try.
     written: Option<u32>,
@@ -112,9 +114,17 @@ impl Sent {
                 write.fate = Fate::Lost;
                 return true;
             };
-            let is_reply = |message: &Message| matches!(message, Message::Reply { xid, .. } if xid == number);
-            let is_waiting = link.requests.iter().any(|(waiting, _)| waiting == number)
-                || link.messages.iter().any(|(_, message)| is_reply(message));
+            let of_reply = |message: &Message| match message {
+                Message::Reply { xid, .. } if xid == number => Some(true),
+                Message::Refused { xid, why } if xid == number => Some(*why != Refusal::Garbled),
+                _ => None,
+            };
+            let reply = link.messages.iter().find_map(|(_, message)| of_reply(message));
+            let is_waiting = reply.is_some() || link.requests.iter().any(|(waiting, _)| waiting == number);
+            // A reply that cannot be read tells nothing.
+            if reply == Some(false) {
+                write.fate = Fate::Lost;
+            }
             // A server that closes a connection forgets what it has not carried out.
             if !is_waiting && link.messages.back().is_some_and(|(_, message)| *message == Message::Closed) {
                 write.fate = Fate::Lost;
@@ -146,15 +156,17 @@ impl Sent {
         }
         let is_start = match request {
             Request::Read { read: ReadOp::Stat(path), .. } => {
-                !deletion.asks && *path == node.path && self.written.is_none_or(|written| written + 1 != number)
+                let is_behind = self.written.is_some_and(|written| written + 1 == number);
+                let is_second = node.guard == "none" && self.has_read;
+                !deletion.asks && *path == node.path && !is_behind && !is_second
             }
             Request::Read { read: ReadOp::Data(path), .. } => deletion.asks && *path == node.path,
             _ => false,
         };
+        self.has_read = matches!(request, Request::Read { read: ReadOp::Data(_), .. });
         let was_start = std::mem::replace(&mut self.begins_try, is_start);
-        let is_read = matches!(request, Request::Read { read: ReadOp::Data(_), .. });
         let age = second.saturating_sub(self.examined.get(&index).map_or(0, |(_, at)| *at));
-        if was_start && !is_start && (is_read || !writes.is_empty()) && age > EXAMINATION_LASTS {
+        if was_start && !is_start && (self.has_read || !writes.is_empty()) && age > EXAMINATION_LASTS {
             return Some(format!("goes on with {} by an examination that is {age} seconds old", node.path));
         }
         if is_start {

@@ -23,7 +23,7 @@ use table::difference;
 const SETTLES_WITHIN: u32 = 14;
 
 /// The same after events have come faster than they were taken.
-const SETTLES_AFTER_OVERLOAD: u32 = 30;
+const SETTLES_AFTER_OVERLOAD: u32 = 60;
 
 /// The seconds without an answer after which an observer does not claim to be settled.
 const NOTICES_SILENCE_WITHIN: u32 = 5;
@@ -56,8 +56,9 @@ struct Watched {
     found: bool,
     /// The length of the log when it was settled and current for the last time.
     settled_at: Option<usize>,
-    /// Whether a connection was lost since then.
+    /// Whether a connection was lost since then, and the number of cuts that were over by then.
     was_cut: bool,
+    resyncs: u32,
     /// The seconds for which it is not settled although it was current in each, and for which
     /// nothing has reached it.
     unsettled: u32,
@@ -79,6 +80,14 @@ impl Observations {
     pub(super) fn loses_connection(&mut self, client: usize) {
         if let Some(watched) = self.observers.get_mut(&client) {
             (watched.was_cut, watched.unsettled) = (true, 0);
+            watched.reports.losses += 1;
+        }
+    }
+
+    /// Records that a request of a client is refused, or a reply spoilt: it may give the connection up.
+    pub(super) fn refuses(&mut self, client: usize) {
+        if let Some(watched) = self.observers.get_mut(&client) {
+            watched.unsettled = 0;
             watched.reports.losses += 1;
         }
     }
@@ -109,7 +118,10 @@ impl Observations {
         for (client, facts) in facts.iter().enumerate() {
             let Some(view) = &facts.view else { continue };
             let watched = self.observers.entry(client).or_default();
-            let mut wrong = watched.check_reports(&self.history, view).map(|what| format!("reports {what}"));
+            // Nothing is known for certain of nodes that may not be read.
+            let reads_all = !ensemble.permits.private;
+            let wrong = reads_all.then(|| watched.check_reports(&self.history, view)).flatten();
+            let mut wrong = wrong.map(|what| format!("reports {what}"));
             // A later session is another observer's.
             if wrong.is_none() && !matches!(facts.stage, Stage::Ended(_)) {
                 let reach = reach(client);
@@ -189,10 +201,14 @@ impl Watched {
         if !is_due || self.settled_at == Some(history.log.len()) && !self.was_cut {
             return None;
         }
+        if ensemble.permits.private {
+            return (!view.queues.is_empty()).then(|| "shows nodes that it may not read".to_owned());
+        }
         if let Some(what) = difference(ensemble.tree(), view) {
             return Some(format!("shows {what}"));
         }
-        if self.settled_at.is_some() && self.was_cut && self.reports.losses > 0 && self.reports.told_from == 0 {
+        let resyncs = std::mem::replace(&mut self.resyncs, self.reports.resyncs);
+        if self.settled_at.is_some() && self.was_cut && self.reports.resyncs == resyncs {
             return Some("does not report a lost connection".to_owned());
         }
         let before = self.settled_at.replace(history.log.len()).unwrap_or_default();

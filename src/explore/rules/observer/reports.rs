@@ -28,6 +28,8 @@ pub(super) struct Reports {
     /// Whether it has told of a cut, and not that everything was read again. What happens during a
     /// cut has no order.
     pub is_cut: bool,
+    /// The number of cuts that it has told the end of.
+    pub resyncs: u32,
     /// The connections that it may still report as lost.
     pub losses: u32,
     /// What happened before this place of the log need not be reported each for itself: it may have
@@ -116,7 +118,7 @@ impl Reports {
         is_recursive: bool,
     ) -> Option<&'static str> {
         match report.event {
-            LockEvent::Enqueued => self.wrong_join(history, report, rest),
+            LockEvent::Enqueued => self.wrong_join(history, report, rest, is_recursive),
             LockEvent::Acquired => self.wrong_turn(history, report),
             LockEvent::Released | LockEvent::Left | LockEvent::Expired => self.wrong_end(history, report, is_recursive),
             LockEvent::Disconnected => {
@@ -141,6 +143,7 @@ impl Reports {
             }
             LockEvent::Resynced => {
                 let was_cut = std::mem::take(&mut self.is_cut);
+                self.resyncs += 1;
                 (self.last_join, self.last_end, self.told_from) = (0, 0, history.log.len());
                 if self.is_disconnected {
                     Some("there is no connection")
@@ -174,7 +177,13 @@ impl Reports {
         by_end.or_else(|| left.clone().find(is_there)).or_else(|| left.last())
     }
 
-    fn wrong_join(&mut self, history: &History, report: &Told, rest: &[Told]) -> Option<&'static str> {
+    fn wrong_join(
+        &mut self,
+        history: &History,
+        report: &Told,
+        rest: &[Told],
+        is_recursive: bool,
+    ) -> Option<&'static str> {
         let is_read = report.czxid >= 0;
         let life = if is_read { self.life(history, report) } else { self.unread_life(history, report, rest) };
         let Some(id) = life else { return Some("there was no such node") };
@@ -191,7 +200,7 @@ impl Reports {
             return Some("that was reported before");
         }
         self.joins(history, id);
-        let is_late = !self.is_cut && life.began < self.last_join;
+        let is_late = is_recursive && !self.is_cut && life.began < self.last_join;
         self.last_join = self.last_join.max(life.began);
         is_late.then_some("a later node was reported before it")
     }
@@ -233,7 +242,7 @@ impl Reports {
         queue.remove(&(number(&life.path), life.czxid));
         let left = queue.len();
         let Some(end) = life.end else { return Some("it still exists") };
-        let is_late = !self.is_cut && end.at < self.last_end;
+        let is_late = is_recursive && !self.is_cut && end.at < self.last_end;
         self.last_end = self.last_end.max(end.at);
         let has_acquired = self.acquired.contains(&id);
         if report.event == LockEvent::Expired && !end.by_expiry {
