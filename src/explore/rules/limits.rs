@@ -35,7 +35,7 @@ pub enum Limit {
     /// of its session.
     HeldByOthers,
     /// A confirmed deletion hits another node, which was created and written to between two of its
-    /// requests as often as the confirmed one. Its outcome says so.
+    /// requests as often as the confirmed one, or nothing guards it. Its outcome says so.
     DeletedOther,
 }
 
