@@ -144,7 +144,8 @@
 //!   T` before the next one holds.
 //! - **A pause is noticed.** A process that did not run for more than `0.075 T`, because it or its
 //!   machine was stopped, checks its session when it runs again: it asks for its own node, and
-//!   keeps the lock only if the reply comes within `0.05 T`. A waiter that was paused, or has connected again, is granted the lock only after the
+//!   keeps the lock only if the reply comes within `0.05 T`, or within `0.3 T` of the last time
+//!   before the pause. A waiter that was paused, or has connected again, is granted the lock only after the
 //!   reply to such a request that it has sent since (`reply-older-than-a-stop`). The request is a
 //!   sync and a look in one round trip, because a server that has lost its leader answers a look
 //!   alone from a tree in which ended sessions still have their nodes. Measured on three members of

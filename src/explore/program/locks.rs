@@ -18,6 +18,7 @@ use super::board::Board;
 use super::facts::{Failure, Hold, HoldKind, Outcome, Stage};
 use super::paths::{LOCK, RESOURCE, SECOND_LOCK};
 use crate::library::{SharedLibrary, shared};
+use crate::rules::Patience;
 
 /// The time for which a program waits that does not wait for any time.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -168,6 +169,16 @@ impl LockProgram {
     pub fn path_returns(&self) -> bool {
         let single = matches!(self.algorithm, Algorithm::Mutex | Algorithm::MutexParent);
         single || !matches!(self.naming, Naming::Curator | Naming::Kazoo)
+    }
+
+    /// Returns the time in which its attempts must end: a try with the next second after the loss of
+    /// its connection, and a wait with its time, two seconds for its node, and a part of one.
+    pub(super) fn patience(&self) -> Option<Patience> {
+        match self.used {
+            Use::Tries => Some(Patience::WithoutConnection(2)),
+            Use::Within => Some(Patience::Always(6)),
+            _ => None,
+        }
     }
 
     pub(super) async fn run(self, rounds: u32, library: SharedLibrary, board: Board) {

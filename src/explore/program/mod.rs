@@ -17,6 +17,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use crate::library::SharedLibrary;
+use crate::rules::Patience;
 
 pub use board::Board;
 pub use deletion::Deleting;
@@ -62,6 +63,14 @@ impl Program {
     /// Returns whether the program leaves nothing when it is told to give up.
     pub fn may_give_up(&self) -> bool {
         matches!(self, Self::Lock(_))
+    }
+
+    /// Returns the time in which its attempts must end.
+    pub fn patience(&self) -> Option<Patience> {
+        match self {
+            Self::Lock(program) => program.patience(),
+            _ => None,
+        }
     }
 
     /// Returns whether the lock's path is the parent of its nodes.

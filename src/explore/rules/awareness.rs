@@ -57,8 +57,9 @@ pub(super) struct Awareness {
     stopped: BTreeMap<usize, u32>,
     /// The second in which each of them was stopped last.
     stopped_at: BTreeMap<usize, u32>,
-    /// The clients that have noticed their stop after the end of their session.
-    resumed: BTreeSet<usize>,
+    /// The clients that have noticed their stop after the end of their session, and the seconds until
+    /// each must know of it.
+    resumed: BTreeMap<usize, u32>,
     /// The seconds for which a client has run without a connection since the end of its session.
     alone: BTreeMap<usize, u32>,
     gone: BTreeMap<(usize, i64), Gone>,
@@ -90,8 +91,9 @@ impl Awareness {
 
     pub(super) fn resumes(&mut self, client: usize, second: u32, lives: bool) {
         let stopped_at = self.stopped_at.remove(&client).unwrap_or(second);
-        if !lives && second - stopped_at >= NOTICES_STOP_OF {
-            self.resumed.insert(client);
+        let stood = second - stopped_at;
+        if !lives && stood >= NOTICES_STOP_OF {
+            self.resumed.insert(client, KNOWS_WHEN_ALONE.saturating_sub(stood));
         }
     }
 
@@ -105,6 +107,9 @@ impl Awareness {
     pub(super) fn runs(&mut self, client: usize, is_alone: bool, is_current: bool) {
         if let Some(seconds) = self.stopped.get_mut(&client) {
             *seconds = (*seconds + 1).min(KNOWS_AFTER_STOP);
+        }
+        if let Some(seconds) = self.resumed.get_mut(&client) {
+            *seconds = seconds.saturating_sub(1);
         }
         if is_alone {
             let seconds = self.alone.entry(client).or_default();
@@ -148,7 +153,7 @@ impl Awareness {
                 Standing::Excused(Limit::HeldByOthers)
             } else if self.silent.contains(&client) {
                 Standing::MustKnow("the servers have ended its session, which they did not hear")
-            } else if self.resumed.contains(&client) {
+            } else if self.resumed.get(&client) == Some(&0) {
                 Standing::MustKnow("its session had ended when its process went on")
             } else if self.alone.get(&client) == Some(&KNOWS_WHEN_ALONE) {
                 Standing::MustKnow("its session has ended, and it has had no connection since for three tenths of it")

@@ -22,6 +22,7 @@ use limits::Traces;
 use observer::Observations;
 pub use observer::Reach;
 use outcomes::Outcomes;
+pub use outcomes::Patience;
 
 /// Something that must hold and does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,9 +64,10 @@ pub struct Judge {
 
 impl Judge {
     /// Creates the judge of a run with these clients of other libraries. `numbers_end` tells whether
-    /// the numbers of a parent can be used up.
-    pub fn new(others: BTreeSet<usize>, numbers_end: bool) -> Self {
-        Self { awareness: Awareness::new(others), outcomes: Outcomes::new(numbers_end), ..Self::default() }
+    /// the numbers of a parent can be used up, and `patience` which attempts must end in time.
+    pub fn new(others: BTreeSet<usize>, numbers_end: bool, patience: BTreeMap<usize, Patience>) -> Self {
+        let outcomes = Outcomes::new(numbers_end, patience);
+        Self { awareness: Awareness::new(others), outcomes, ..Self::default() }
     }
 
     /// Returns the highest token that has held each exclusive lock.
@@ -95,10 +97,11 @@ impl Judge {
         self.awareness.resumes(client, second, lives);
     }
 
-    /// Records that a process has run for a second: without a connection after the end of its
-    /// session, or while it heard everything.
-    pub fn runs(&mut self, client: usize, is_alone: bool, is_current: bool) {
-        self.awareness.runs(client, is_alone, is_current);
+    /// Records that a process has run for a second: whether its session lives, whether it had a
+    /// connection, and whether it heard everything.
+    pub fn runs(&mut self, client: usize, lives: bool, has_connection: bool, is_current: bool) {
+        self.awareness.runs(client, !lives && !has_connection, is_current);
+        self.outcomes.runs(client, has_connection);
         if is_current {
             self.outcomes.is_current(client);
         }

@@ -19,6 +19,27 @@ const WAITER_KNOWS_AFTER: u32 = 7;
 /// A waiter without a node: the number of its rounds that had ended, and the seconds since.
 type Orphan = (usize, u32);
 
+/// The seconds for which an attempt may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Patience {
+    /// Without a connection.
+    WithoutConnection(u32),
+    /// In any case.
+    Always(u32),
+}
+
+/// An attempt that must end in time, and what has become of it.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Impatient {
+    patience: Patience,
+    /// The rounds that had ended when it began.
+    rounds: usize,
+    /// The seconds that count, while it does not hold yet.
+    seconds: u32,
+    /// Whether it has held: its release may take any time.
+    has_held: bool,
+}
+
 /// The judge of the rounds of all programs.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Outcomes {
@@ -29,13 +50,40 @@ pub(super) struct Outcomes {
     /// The clients of which a request was refused, or a reply was spoilt.
     refused: BTreeSet<usize>,
     orphans: BTreeMap<usize, Orphan>,
+    impatient: BTreeMap<usize, Impatient>,
     /// Whether the numbers of a parent can be used up.
     numbers_end: bool,
 }
 
 impl Outcomes {
-    pub(super) fn new(numbers_end: bool) -> Self {
-        Self { numbers_end, ..Self::default() }
+    pub(super) fn new(numbers_end: bool, patience: BTreeMap<usize, Patience>) -> Self {
+        let impatient = |patience| Impatient { patience, rounds: 0, seconds: 0, has_held: false };
+        let impatient = patience.into_iter().map(|(client, patience)| (client, impatient(patience))).collect();
+        Self { numbers_end, impatient, ..Self::default() }
+    }
+
+    /// Records that a process has run for a second.
+    pub(super) fn runs(&mut self, client: usize, has_connection: bool) {
+        if let Some(attempt) = self.impatient.get_mut(&client) {
+            match attempt.patience {
+                Patience::WithoutConnection(_) if has_connection => attempt.seconds = 0,
+                _ => attempt.seconds += 1,
+            }
+        }
+    }
+
+    /// Returns the client whose attempt goes on for too long.
+    fn overdue(&mut self, facts: &[&Facts]) -> Option<usize> {
+        self.impatient.iter_mut().find_map(|(client, attempt)| {
+            let facts = facts[*client];
+            let is_new = facts.outcomes.len() > attempt.rounds;
+            if is_new || facts.stage != Stage::Works {
+                attempt.has_held = !is_new && facts.stage == Stage::Holds;
+                (attempt.rounds, attempt.seconds) = (facts.outcomes.len(), 0);
+            }
+            let (Patience::WithoutConnection(limit) | Patience::Always(limit)) = attempt.patience;
+            (!attempt.has_held && attempt.seconds > limit).then_some(*client)
+        })
     }
 
     pub(super) fn is_refused(&self, client: usize) -> bool {
@@ -101,6 +149,12 @@ impl Outcomes {
                     self.contended.remove(&client)
                 };
             }
+        }
+        if let Some(client) = self.overdue(facts) {
+            return Some(Violation {
+                what: format!("client {client} waits for longer than it was told to"),
+                limit: None,
+            });
         }
         self.orphans.retain(|client, (rounds, _)| {
             let facts = facts[*client];

@@ -97,6 +97,8 @@ impl World {
         }
         let others = scenario.programs.iter().enumerate();
         let others = others.filter(|(_, program)| matches!(program, Program::Foreign(_))).map(|(client, _)| client);
+        let patience = scenario.programs.iter().enumerate();
+        let patience = patience.filter_map(|(client, program)| Some((client, program.patience()?)));
         let mut world = Self {
             ensemble,
             places,
@@ -105,7 +107,7 @@ impl World {
             faults_left: scenario.faults,
             waits_left: scenario.waits,
             late: Vec::new(),
-            judge: Judge::new(others.collect(), scenario.first != 0),
+            judge: Judge::new(others.collect(), scenario.first != 0, patience.collect()),
         };
         for client in 0..world.places.len() {
             world.send_requests(explored, client);

@@ -215,8 +215,9 @@ impl World {
                     self.give(explored, client, Input::Second(self.second));
                 }
                 if !self.places[client].stopped {
-                    let is_alone = self.places[client].link.is_none() && !self.ensemble.lives(session_of(client));
-                    self.judge.runs(client, is_alone, self.reach_of(client) == Reach::Current);
+                    let (lives, has_connection) =
+                        (self.ensemble.lives(session_of(client)), self.places[client].link.is_some());
+                    self.judge.runs(client, lives, has_connection, self.reach_of(client) == Reach::Current);
                 }
                 self.be_silent(explored, client);
             }
