@@ -105,7 +105,7 @@ fn main() -> ExitCode {
 
 /// Runs the suite on all cores.
 fn check(long: bool, runs: Option<u64>, first: bool, with: &[String]) -> Result<(), String> {
-    let runs = runs.unwrap_or(if long { 1_000_000 } else { 20_000 });
+    let runs = runs.unwrap_or(if long { 1_000_000 } else { 10_000 });
     let random_scenarios = suite::random();
     // Each algorithm has several scenarios, which share its runs.
     let of_each = runs.div_ceil(suite::BOUNDS as u64);
