@@ -95,14 +95,14 @@ impl NodeCreator<'_> {
         match place {
             CreatePlace::Queue(QueuePlace { parent, names, prefix, .. }) => {
                 while let (Some(late), _) = self.find(parent, names, prefix).await? {
-                    self.client.delete(&late, LastSeen::JustNow).await?;
+                    self.client.delete(&late, LastSeen::OnThisConnection).await?;
                 }
             }
             CreatePlace::Node(path) => {
                 if let Some((data, stat)) = self.client.read(path).await?
                     && self.is_own(&data, &stat)
                 {
-                    self.client.delete(&mutex::single_node(path.clone(), &stat), LastSeen::JustNow).await?;
+                    self.client.delete(&mutex::single_node(path.clone(), &stat), LastSeen::OnThisConnection).await?;
                 }
             }
         }
@@ -125,7 +125,7 @@ impl NodeCreator<'_> {
         };
         let candidates = listing.names.iter().filter(may_be_late).take(MAX_LOOKED_AT);
         if let Some(late) = self.first_own(candidates.map(|name| parent.child(name)), names).await? {
-            self.client.delete(&late, LastSeen::JustNow).await?;
+            self.client.delete(&late, LastSeen::OnThisConnection).await?;
         }
         Ok(())
     }

@@ -115,7 +115,7 @@ async fn withdraw(attempt: &Attempt, path: &ZnodePath, in_doubt: bool) -> Result
         && attempt.creator().is_marked(&data)
     {
         let own = in_session(attempt, path, &stat).await?;
-        attempt.client.delete(&own, LastSeen::JustNow).await?;
+        attempt.client.delete(&own, LastSeen::OnThisConnection).await?;
     }
     Err(NotAcquired::Cancelled)
 }

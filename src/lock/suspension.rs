@@ -10,11 +10,14 @@ use std::time::Duration;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn suspended() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
-    let [boot, ran] = [ClockId::Boottime, ClockId::Monotonic].map(|clock| {
+    let now = |clock| {
         let time = clock_gettime(clock);
         Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs().try_into().unwrap_or_default())
-    });
-    boot.saturating_sub(ran)
+    };
+    // A thread that does not run between the two clocks makes the difference too small, and the next
+    // answer would look like a suspension.
+    let [first, second] = [(); 2].map(|()| now(ClockId::Boottime).saturating_sub(now(ClockId::Monotonic)));
+    first.max(second)
 }
 
 /// Returns zero: this system's clocks do not tell.
@@ -29,8 +32,9 @@ mod tests {
 
     #[test]
     fn no_time_is_suspended_while_the_machine_runs() {
-        let before = suspended();
+        let longest = || (0..20).map(|_| suspended()).max().unwrap_or_default();
+        let before = longest();
         std::thread::sleep(Duration::from_millis(50));
-        assert!(suspended().abs_diff(before) < Duration::from_millis(25));
+        assert!(longest().abs_diff(before) < Duration::from_millis(25), "{before:?}");
     }
 }

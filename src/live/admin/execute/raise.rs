@@ -60,9 +60,11 @@ impl Raise {
         })
     }
 
-    /// Returns the data that another node had before the write, if they were read.
+    /// Returns the data that another node had before the write, if they were read. Data of another
+    /// version are older: somebody has written since, and the write has hit that.
     pub fn data_of(&self, other: &Stat) -> Option<&[u8]> {
-        self.read.as_ref().filter(|(_, read)| read.czxid == other.czxid).map(|(data, _)| data.as_slice())
+        let is_hit = |read: &Stat| read.czxid == other.czxid && read.version == self.version;
+        self.read.as_ref().filter(|(_, read)| is_hit(read)).map(|(data, _)| data.as_slice())
     }
 
     /// Returns whether this write explains the version from which a later one of the same data
