@@ -89,7 +89,9 @@ fn main() -> ExitCode {
         }
         Command::Check { long, runs, first, with } => check(long, runs, first, &with),
         Command::Suite => {
-            suite::random().iter().for_each(|scenario| println!("{scenario}"));
+            for scenario in suite::random() {
+                println!("{scenario}");
+            }
             Ok(())
         }
         Command::Story { files, update } => files.iter().try_for_each(|file| story(file, update)),

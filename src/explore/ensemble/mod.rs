@@ -172,13 +172,11 @@ impl Ensemble {
         let answer = if self.knows_end(session, member) {
             Err(ErrorCode::SessionExpired)
         } else if let Request::Reads(reads) = &request {
-            match self.read_next(id, session, member, reads) {
-                Some(results) => results,
-                None => {
-                    self.links.entry(id).and_modify(|link| link.requests.push_front((xid, request)));
-                    return;
-                }
-            }
+            let Some(results) = self.read_next(id, session, member, reads) else {
+                self.links.entry(id).and_modify(|link| link.requests.push_front((xid, request)));
+                return;
+            };
+            results
         } else {
             self.answer(id, session, member, &request)
         };

@@ -108,6 +108,7 @@ pub struct Facts {
 /// A plan that was confirmed, and what came of it. Times are numbers of requests: of those that the
 /// client had made by then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact, and every combination occurs")]
 pub struct Deletion {
     /// Whether the owners are asked to release their nodes.
     pub asks: bool,

@@ -59,7 +59,7 @@ impl Outcomes {
     pub(super) fn new(numbers_end: bool, patience: BTreeMap<usize, Patience>) -> Self {
         let impatient = |patience| Impatient { patience, rounds: 0, seconds: 0, has_held: false };
         let impatient = patience.into_iter().map(|(client, patience)| (client, impatient(patience))).collect();
-        Self { numbers_end, impatient, ..Self::default() }
+        Self { impatient, numbers_end, ..Self::default() }
     }
 
     /// Records that a process has run for a second.
@@ -188,8 +188,9 @@ impl Outcomes {
                 }
                 is_disturbed || !holds.iter().any(|hold| traces.was_deleted_by_stranger(hold))
             }
-            Outcome::NotFree => is_disturbed || self.contended.contains(&client),
-            Outcome::Failed { error: Failure::TimedOut, .. } => is_disturbed || self.contended.contains(&client),
+            Outcome::NotFree | Outcome::Failed { error: Failure::TimedOut, .. } => {
+                is_disturbed || self.contended.contains(&client)
+            }
             Outcome::Failed { error: Failure::Expired, held } => !lives || *held && is_disturbed,
             Outcome::Failed { error: Failure::Deleted(node), .. } => {
                 // After a lost reply to a downgrade, either of two nodes may be the deleted one.

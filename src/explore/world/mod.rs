@@ -25,6 +25,7 @@ pub struct Explored {
 
 /// The place of a process in a run.
 #[derive(Clone, Debug, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact, and every combination occurs")]
 struct Place {
     at: BehaviourId,
     /// The connection, while there is one.

@@ -36,7 +36,7 @@ impl Follower {
         self.classifier.forget(path);
         self.parents.remove(path);
         let children = self.children.remove(path).into_iter().flatten();
-        for child in self.from_the_end(children.map(|name| path.child(&name))) {
+        for child in self.last_first(children.map(|name| path.child(&name))) {
             self.gone(&child, None);
         }
         if let Some(siblings) = path.parent_str().and_then(|parent| self.children.get_mut(parent)) {
@@ -51,7 +51,7 @@ impl Follower {
 
     /// Returns nodes that are gone in the order in which they are reported: a queue from its end to its
     /// head, so that no contender seems to acquire whose node is gone too.
-    pub(super) fn from_the_end(&self, gone: impl Iterator<Item = ZnodePath>) -> Vec<ZnodePath> {
+    pub(super) fn last_first(&self, gone: impl Iterator<Item = ZnodePath>) -> Vec<ZnodePath> {
         let mut gone: Vec<ZnodePath> = gone.collect();
         gone.sort_by_cached_key(|child| (Reverse(self.number(child)), child.clone()));
         gone

@@ -208,7 +208,7 @@ impl Follower {
         fresh.sort_by_cached_key(|child| self.number(child));
         let now: FxHashSet<&str> = names.iter().map(String::as_str).collect();
         let gone = before.iter().filter(|name| !now.contains(&***name));
-        let gone = self.from_the_end(gone.map(|name| path.child(name)));
+        let gone = self.last_first(gone.map(|name| path.child(name)));
         for gone in gone {
             self.gone(&gone, None);
         }

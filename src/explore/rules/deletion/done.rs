@@ -14,6 +14,7 @@ pub(super) type NodeId = (Arc<str>, i64);
 
 /// What a session has done for one confirmed node.
 #[derive(Clone, Debug, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact, and every combination occurs")]
 pub(super) struct Done {
     pub target: NodeId,
     /// Whether the owner is asked to release.

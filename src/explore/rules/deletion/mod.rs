@@ -37,7 +37,7 @@ pub(super) struct Work {
     /// The data of the nodes of the next writes, before these.
     before: BTreeMap<Arc<str>, Arc<[u8]>>,
     /// The node that the last request worked on.
-    at_work: usize,
+    current: usize,
     /// The seconds for which its process has run.
     second: u32,
     /// Whether it was disturbed: a connection was lost, or the process was stopped.
@@ -62,7 +62,7 @@ impl Work {
     ) -> Option<Violation> {
         self.before.clear();
         let wrong = self.sent.check(client, deletion, ensemble, self.second);
-        if let Some(what) = wrong.or_else(|| self.check_order(deletion)) {
+        if let Some(what) = wrong.or_else(|| Self::check_order(deletion)) {
             return Some(Violation { what: format!("the deletion {what}"), limit: None });
         }
         for index in 0..self.nodes.len() {
@@ -75,7 +75,7 @@ impl Work {
     }
 
     /// Checks that the nodes are worked on from a queue's end to its head, one after the other.
-    fn check_order(&self, deletion: &Deletion) -> Option<String> {
+    fn check_order(deletion: &Deletion) -> Option<String> {
         for node in &deletion.nodes {
             let Some(intended) = node.intended else { continue };
             let is_before = |other: &&crate::program::Doomed| other.position > node.position;
@@ -110,7 +110,7 @@ impl Deletions {
     pub(super) fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
         let Some(work) = self.works.get_mut(&id.client) else { return };
         let number = ensemble.link(id).and_then(|link| link.requests.front()).map_or(0, |(number, _)| *number);
-        work.at_work = work.sent.node_of(number);
+        work.current = work.sent.node_of(number);
         for write in request.writes() {
             if let WriteOp::SetData { path, .. } = write
                 && let Ok(node) = ensemble.tree().node(path)
@@ -129,10 +129,10 @@ impl Deletions {
         }
         for (client, work) in &mut self.works {
             let is_author = by == Author::Session(session_of(*client));
-            let at_work = work.at_work;
+            let current = work.current;
             for (index, node) in work.nodes.iter_mut().enumerate() {
                 node.note(change);
-                if is_author && index == at_work {
+                if is_author && index == current {
                     made = Some(node.changed(change, &work.before));
                 } else {
                     node.others_changed(change);

@@ -48,6 +48,7 @@ pub(super) struct Observations {
 
 /// One observer.
 #[derive(Clone, Debug, Default, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact, and every combination occurs")]
 struct Watched {
     reports: Reports,
     /// The number of reports, and of batches, that were checked.

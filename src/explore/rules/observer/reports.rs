@@ -174,7 +174,7 @@ impl Reports {
         let end = rest.iter().filter(is_same).find_map(|later| later.deleted_by);
         let by_end = left.clone().find(|id| history.life(*id).end.is_some_and(|found| Some(found.zxid) == end));
         let is_there = |id: &LifeId| history.life(*id).end.is_none_or(|end| end.at >= self.told_from);
-        by_end.or_else(|| left.clone().find(is_there)).or_else(|| left.last())
+        by_end.or_else(|| left.clone().find(is_there)).or_else(|| left.clone().next_back())
     }
 
     fn wrong_join(
