@@ -79,13 +79,13 @@ impl fmt::Display for Scenario {
         if self.first != 0 {
             write!(f, " first={}", self.first)?;
         }
-        let Permits { private, fixed_parent, old_servers } = self.permits;
+        let Permits { private, fixed, old_servers } = self.permits;
         let words = [
             (self.strangers, " strangers"),
             (self.new_parent, " new-parent"),
             (self.refusals, " refusals"),
             (private, " private"),
-            (fixed_parent, " fixed-parent"),
+            (fixed.is_some(), " fixed-parent"),
             (old_servers, " old-servers"),
         ];
         words.into_iter().filter(|(has, _)| *has).try_for_each(|(_, word)| f.write_str(word))
@@ -113,7 +113,7 @@ impl FromStr for Scenario {
                 "new-parent" => scenario.new_parent = true,
                 "refusals" => scenario.refusals = true,
                 "private" => scenario.permits.private = true,
-                "fixed-parent" => scenario.permits.fixed_parent = true,
+                "fixed-parent" => scenario.permits.fixed = Some(LOCK),
                 "old-servers" => scenario.permits.old_servers = true,
                 _ => return Err(format!("not a part of a scenario: {word}")),
             }

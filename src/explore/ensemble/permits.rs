@@ -6,15 +6,14 @@ use lockscope_sandbox::parts::{Owner, Tree};
 use super::member;
 use super::request::{Answer, ReadOp, WriteOp};
 use super::write::Refused;
-use crate::program::LOCK;
 
 /// What differs from servers that permit everything to everybody.
 #[derive(Clone, Copy, Debug, Default, Hash, PartialEq, Eq)]
 pub struct Permits {
     /// Only its owner may read and write an ephemeral node.
     pub private: bool,
-    /// Nobody may write the lock parent.
-    pub fixed_parent: bool,
+    /// The node that nobody may write.
+    pub fixed: Option<&'static str>,
     /// The servers know neither recursive watches nor batches of reads.
     pub old_servers: bool,
 }
@@ -32,9 +31,7 @@ impl Permits {
     /// of the parent, which everybody has.
     pub(super) fn check(self, tree: &Tree, session: i64, writes: &[WriteOp]) -> Result<(), Refused> {
         let is_refused = |write: &WriteOp| match write {
-            WriteOp::SetData { path, .. } => {
-                self.is_closed(tree, session, path) || self.fixed_parent && &**path == LOCK
-            }
+            WriteOp::SetData { path, .. } => self.is_closed(tree, session, path) || self.fixed == Some(&**path),
             _ => false,
         };
         writes.iter().position(is_refused).map_or(Ok(()), |index| Err((index, ErrorCode::NoAuth)))

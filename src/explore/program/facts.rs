@@ -63,6 +63,15 @@ pub enum Outcome {
     },
 }
 
+/// The seconds for which an attempt may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Patience {
+    /// Without a connection.
+    WithoutConnection(u32),
+    /// In any case.
+    Always(u32),
+}
+
 /// An error of the lock library.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {

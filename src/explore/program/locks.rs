@@ -15,10 +15,10 @@ use lockscope_requests::Requests;
 use zookeeper_client::Error;
 
 use super::board::Board;
-use super::facts::{Failure, Hold, HoldKind, Outcome, Stage};
+use super::facts::{Failure, Hold, HoldKind, Outcome, Patience, Stage};
 use super::paths::{LOCK, RESOURCE, SECOND_LOCK};
+use super::round_end::RoundEnd;
 use crate::library::{SharedLibrary, shared};
-use crate::rules::Patience;
 
 /// The time for which a program waits that does not wait for any time.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -124,43 +124,6 @@ impl FromStr for LockProgram {
             naming: Naming::named(naming).ok_or_else(wrong)?,
             used: Use::ALL.iter().find(|(_, name)| *name == used).ok_or_else(wrong)?.0,
         })
-    }
-}
-
-/// The error that ends a round.
-struct RoundEnd {
-    error: LockError,
-    /// Whether the lock was held before.
-    held: bool,
-}
-
-impl RoundEnd {
-    fn held(error: LockError) -> Self {
-        Self { error, held: true }
-    }
-
-    /// Returns whether it is the last round. A deleted node, or a time that is over, leaves the session
-    /// alive, so the next round begins.
-    fn is_last(&self) -> bool {
-        !matches!(self.error, LockError::NodeDeleted { .. } | LockError::TimedOut { .. })
-    }
-
-    fn outcome(&self) -> Outcome {
-        let error = match &self.error {
-            LockError::SessionExpired { .. } => Failure::Expired,
-            LockError::NodeDeleted { node } => Failure::Deleted(node.as_str().into()),
-            LockError::ConnectionLost { .. } => Failure::Disconnected,
-            LockError::TimedOut { .. } => Failure::TimedOut,
-            LockError::NumbersUsedUp { .. } => Failure::NumbersUsedUp,
-            other => Failure::Other(other.to_string()),
-        };
-        Outcome::Failed { error, held: self.held }
-    }
-}
-
-impl From<LockError> for RoundEnd {
-    fn from(error: LockError) -> Self {
-        Self { error, held: false }
     }
 }
 

@@ -9,6 +9,7 @@ mod foreign;
 mod locks;
 mod observer;
 mod paths;
+mod round_end;
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,13 +18,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use crate::library::SharedLibrary;
-use crate::rules::Patience;
 
 pub use board::Board;
 pub use deletion::Deleting;
 pub use facts::{
-    Deletion, DeletionOutcome, Doomed, Facts, Failure, Hold, HoldKind, Look, Outcome, ShownQueue, Stage, Told, Verdict,
-    View,
+    Deletion, DeletionOutcome, Doomed, Facts, Failure, Hold, HoldKind, Look, Outcome, Patience, ShownQueue, Stage,
+    Told, Verdict, View,
 };
 pub use foreign::ForeignNames;
 pub use locks::{LockProgram, Use};

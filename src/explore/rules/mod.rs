@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::ensemble::{Author, Change, Commit, Ensemble, LinkId, Request, session_of};
-use crate::program::{Facts, Hold, HoldKind, RESOURCE};
+use crate::program::{Facts, Hold, HoldKind, Patience, RESOURCE};
 
 use awareness::{Awareness, Standing};
 use deletion::Deletions;
@@ -22,7 +22,6 @@ use limits::Traces;
 use observer::Observations;
 pub use observer::Reach;
 use outcomes::Outcomes;
-pub use outcomes::Patience;
 
 /// Something that must hold and does not.
 #[derive(Clone, Debug, PartialEq, Eq)]

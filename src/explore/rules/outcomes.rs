@@ -10,7 +10,7 @@ use super::Violation;
 use super::awareness::Awareness;
 use super::limits::Traces;
 use crate::ensemble::{Author, Change, Commit, Ensemble, session_of};
-use crate::program::{Facts, Failure, Outcome, Stage};
+use crate::program::{Facts, Failure, Outcome, Patience, Stage};
 
 /// The seconds after which a waiter that hears everything knows that its node is deleted: five until
 /// its next look, and two to spare.
@@ -18,15 +18,6 @@ const WAITER_KNOWS_AFTER: u32 = 7;
 
 /// A waiter without a node: the number of its rounds that had ended, and the seconds since.
 type Orphan = (usize, u32);
-
-/// The seconds for which an attempt may go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Patience {
-    /// Without a connection.
-    WithoutConnection(u32),
-    /// In any case.
-    Always(u32),
-}
 
 /// An attempt that must end in time, and what has become of it.
 #[derive(Clone, Copy, Debug, Hash)]

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use zookeeper_client::{Error, Stat, WatchedEvent};
 
 use super::connection_end::{ConnectionEnd, end_of};
-use super::heartbeat::{Beat, Heartbeat, SILENT_AFTER};
+use super::heartbeat::Heartbeat;
 use super::member_watch::MemberWatch;
 use super::outbox::{Gone, Outbox};
 use super::overload::{OverloadedConnection, Overloads, discarding};
@@ -20,10 +20,10 @@ use super::server_trust::{Distrust, RootClaim, ServerTrust};
 use super::wire::{self, Answered, RecursiveWatches, WatchDelivery};
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::follow::{Follower, WatchStyle};
-use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::Lag;
 
 mod claims;
+mod footing;
 
 /// The most events that are handled before other work gets its turn.
 const MAX_EVENTS_IN_A_ROW: usize = 4096;
@@ -139,18 +139,6 @@ impl<'a> ConnectionRun<'a> {
         }
     }
 
-    fn begin_reading(&mut self) {
-        self.heartbeat.heard();
-        self.report_connected();
-        self.follower.begin(self.trust.watching);
-    }
-
-    fn report_connected(&mut self) {
-        let session = self.client.session();
-        let recursive = self.trust.watching == WatchStyle::Recursive;
-        self.outbox.push(Change::Connection(ConnectionState::Connected { session, recursive }));
-    }
-
     /// Waits for the next event of any kind and handles it. The order of the branches serves the
     /// consumer while events flood in, and puts events before answers: see [`Follower`]. Silence
     /// comes last, since what has arrived disproves it.
@@ -185,30 +173,6 @@ impl<'a> ConnectionRun<'a> {
             () = sleep_until(wakes_at), if self.wakes_at.is_some() => Ok(()),
             lag = self.member.lags() => self.leave_or_wait(lag).await,
             beat = self.heartbeat.next() => self.beat(beat),
-        }
-    }
-
-    fn beat(&mut self, beat: Beat) -> Result<(), ConnectionEnd> {
-        match beat {
-            Beat::Answered(Err(error)) if wire::ends_connection(&error) => return Err(error.into()),
-            Beat::Answered(_) => self.heard(),
-            // A large reply on a slow link takes longer, and the question waits behind it.
-            Beat::Silent if !self.reads.is_empty() && self.member.has_sent_within(SILENT_AFTER) => self.heard(),
-            Beat::Silent => {
-                let since = self.heartbeat.heard_at();
-                tracing::info!("the ensemble does not answer");
-                self.outbox.push(Change::Heard { at: since });
-                self.outbox.push(Change::Connection(ConnectionState::Silent { since }));
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes that something came from the ensemble. After a silence everything is as before: the
-    /// connection has lasted, so no event is missed.
-    fn heard(&mut self) {
-        if self.heartbeat.heard() {
-            self.report_connected();
         }
     }
 
@@ -329,24 +293,6 @@ impl<'a> ConnectionRun<'a> {
             self.outbox.push(change);
         }
         Ok(())
-    }
-
-    /// Goes on with one-shot watches, and reads everything again.
-    fn lose_trust(&mut self, why: Distrust) {
-        self.trust.lose(why);
-        self.watchers = RecursiveWatches::default();
-        self.claims.clear();
-        self.claimed.clear();
-        // Only a listing of its own sets a watch.
-        self.scheduler.read_one_by_one();
-        self.drop_reads();
-        self.begin_reading();
-    }
-
-    fn drop_reads(&mut self) {
-        self.reads.clear();
-        self.scheduler.begin();
-        self.armed.clear();
     }
 
     /// Handles an overload: drops the reads under way and reads everything again, after a pause

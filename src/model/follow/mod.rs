@@ -48,7 +48,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::created::CreatedContenders;
 use self::pending_reads::PendingReads;
-use crate::queue::{Change, Expectation};
+use crate::queue::{Change, Expectation, NO_SUCH_NODE};
 use lockscope_base::recipe::{Classifier, OwnRecipe, Role};
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
 
@@ -70,9 +70,6 @@ const MAX_EMPTIED: usize = 20_000;
 
 /// How often the descendants are counted again when the tree changes meanwhile.
 const MAX_COUNTS: u8 = 3;
-
-/// The reason reported for a root that does not exist.
-pub const NO_SUCH_NODE: &str = "there is no such node; it will be found when it is created";
 
 /// A read that the follower needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,9 @@
 //! Applies one [`Change`] to the table.
 
+use super::NO_SUCH_NODE;
 use super::parent::Listing;
 use super::table::SyncPhase;
 use super::{Change, ConnectionState, Deleter, Happening, LockEvent, LockTable};
-use crate::follow::NO_SUCH_NODE;
 use lockscope_base::recipe::{Classifier, LockKind, is_never_reused};
 use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 

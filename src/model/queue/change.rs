@@ -8,6 +8,9 @@ use super::{ConnectionState, Deleter};
 use crate::server_view::{MemberComparison, ServerView};
 use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
+/// The reason for which a root that does not exist is unreadable.
+pub const NO_SUCH_NODE: &str = "there is no such node; it will be found when it is created";
+
 /// Something that was learned about a node, about our connection or about the servers.
 ///
 /// The live view, headless output and tests all use this type. A change may arrive twice, and a

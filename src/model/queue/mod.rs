@@ -92,7 +92,7 @@ mod timeline;
 mod turns;
 mod unread;
 
-pub use change::Change;
+pub use change::{Change, NO_SUCH_NODE};
 pub use churn::{RunsOfOne, TakenAgain};
 pub use client_identity::{ClientIdentity, host_of};
 pub use connection::{ConnectionState, NO_ANSWER};

@@ -4,12 +4,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use super::NO_SUCH_NODE;
 use super::hold::{FoundHolding, Hold};
 use super::parent::Parent;
 use super::placing::counting;
 use super::table::SyncPhase;
 use super::{Contender, Happening, LockEvent, LockId, LockTable};
-use crate::follow::NO_SUCH_NODE;
 use lockscope_base::recipe::{LockKind, Role};
 use lockscope_base::znode::{Sequence, Timestamp, ZnodePath};
 

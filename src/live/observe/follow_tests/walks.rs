@@ -10,9 +10,9 @@ use super::{curator, in_table};
 use crate::testing::path;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat};
 use lockscope_model::follow::{
-    COUNT_DESCENDANTS_ABOVE, Follower, NO_SUCH_NODE, NodeEvent, NodeRead, ReadAnswer, WatchStyle, outermost,
+    COUNT_DESCENDANTS_ABOVE, Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle, outermost,
 };
-use lockscope_model::queue::{Change, ConnectionState, LockTable};
+use lockscope_model::queue::{Change, ConnectionState, LockTable, NO_SUCH_NODE};
 
 const ID: &str = "00112233445566778899aabbccddeeff";
 
