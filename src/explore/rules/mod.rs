@@ -149,7 +149,8 @@ impl Judge {
     }
 
     /// Returns what does not hold after a step with these transactions. `by_event` is the client that
-    /// has received an event in it. `reach` tells how far a client has been told of everything.
+    /// has received an event in it. `reach` tells how far a client has been told of everything,
+    /// and `is_over` whether its library has given its session up.
     pub fn check(
         &mut self,
         ensemble: &Ensemble,
@@ -157,6 +158,7 @@ impl Judge {
         facts: &[&Facts],
         by_event: Option<usize>,
         reach: impl Fn(usize) -> Reach,
+        is_over: impl Fn(usize) -> bool,
     ) -> Option<Violation> {
         for commit in fresh {
             self.observations.changed(commit, facts);
@@ -173,7 +175,10 @@ impl Judge {
         self.awareness.look(ensemble, facts, by_event);
         let violation = violation.or_else(|| self.check_holds(ensemble, facts));
         let is_cut = |client| self.cut.contains(&client);
-        violation.or_else(|| self.outcomes.check(ensemble, facts, &self.traces, &self.awareness, is_cut))
+        violation.or_else(|| {
+            self.outcomes
+                .check(ensemble, facts, &self.traces, &self.awareness, |client| (is_cut(client), is_over(client)))
+        })
     }
 
     fn check_commit(&mut self, commit: &Commit, facts: &[&Facts]) -> Option<Violation> {
@@ -188,6 +193,13 @@ impl Judge {
                 if let Some(what) = foreign_change(author, change, facts) {
                     let limit = self.traces.explain(author, change);
                     return Some(Violation { what, limit });
+                }
+                // Of two attempts of one session, one can hit the other's node as it can hit a
+                // stranger's.
+                if matches!(change, Change::Deleted { .. })
+                    && self.traces.explain(author, change) == Some(Limit::ReplacedMeanwhile)
+                {
+                    self.traces.changed_by_stranger(change, false);
                 }
                 if let Change::DataChanged { path, data, .. } = change
                     && &**path == RESOURCE

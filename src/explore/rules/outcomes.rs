@@ -113,21 +113,22 @@ impl Outcomes {
         }
     }
 
-    /// Judges the rounds that have ended in the last step. `is_cut` tells whether a client has lost a
-    /// connection.
+    /// Judges the rounds that have ended in the last step. `lost` tells whether a client has lost a
+    /// connection, and whether its library has given its session up.
     pub(super) fn check(
         &mut self,
         ensemble: &Ensemble,
         facts: &[&Facts],
         traces: &Traces,
         awareness: &Awareness,
-        is_cut: impl Fn(usize) -> bool,
+        lost: impl Fn(usize) -> (bool, bool),
     ) -> Option<Violation> {
         for (client, facts) in facts.iter().enumerate() {
             let judged = self.judged.get(&client).copied().unwrap_or(0);
             for outcome in &facts.outcomes[judged..] {
-                let is_disturbed = is_cut(client) || awareness.was_stopped(client) || self.is_refused(client);
-                if let Some(what) = self.wrong(ensemble, traces, client, outcome, is_disturbed) {
+                let (is_cut, is_over) = lost(client);
+                let is_disturbed = is_cut || awareness.was_stopped(client) || self.is_refused(client);
+                if let Some(what) = self.wrong(ensemble, traces, client, outcome, (is_disturbed, is_over)) {
                     return Some(Violation { what: format!("client {client} {what}"), limit: None });
                 }
             }
@@ -165,7 +166,7 @@ impl Outcomes {
         traces: &Traces,
         client: usize,
         outcome: &Outcome,
-        is_disturbed: bool,
+        (is_disturbed, is_over): (bool, bool),
     ) -> Option<String> {
         let lives = ensemble.lives(session_of(client));
         let is_fine = match outcome {
@@ -182,7 +183,7 @@ impl Outcomes {
             Outcome::NotFree | Outcome::Failed { error: Failure::TimedOut, .. } => {
                 is_disturbed || self.contended.contains(&client)
             }
-            Outcome::Failed { error: Failure::Expired, held } => !lives || *held && is_disturbed,
+            Outcome::Failed { error: Failure::Expired, held } => !lives || is_over || *held && is_disturbed,
             Outcome::Failed { error: Failure::Deleted(node), .. } => {
                 // After a lost reply to a downgrade, either of two nodes may be the deleted one.
                 !lives || traces.was_deleted(node) || is_disturbed && traces.has_deletions()

@@ -86,8 +86,9 @@ impl World {
     fn check(&mut self, explored: &Explored, by_event: Option<usize>) -> Option<Violation> {
         let fresh = self.ensemble.take_fresh();
         let facts: Vec<_> = (0..self.places.len()).map(|client| &self.output(explored, client).facts).collect();
+        let over: Vec<bool> = (0..self.places.len()).map(|client| self.output(explored, client).session_over).collect();
         let reach: Vec<Reach> = (0..self.places.len()).map(|client| self.reach_of(client)).collect();
-        self.judge.check(&self.ensemble, &fresh, &facts, by_event, |client| reach[client])
+        self.judge.check(&self.ensemble, &fresh, &facts, by_event, |client| reach[client], |client| over[client])
     }
 
     /// Returns how far a client has been told of everything.
