@@ -69,11 +69,6 @@ impl Judge {
         Self { awareness: Awareness::new(others), outcomes, ..Self::default() }
     }
 
-    /// Returns the highest token that has held each exclusive lock.
-    pub fn tokens(&self) -> &BTreeMap<Arc<str>, i64> {
-        &self.tokens
-    }
-
     /// Records a request before it is carried out.
     pub fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
         self.traces.carries_out(ensemble, id, request);
