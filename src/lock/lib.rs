@@ -145,8 +145,8 @@
 //! - **A pause is noticed.** A process that did not run for more than `0.075 T`, because it or its
 //!   machine was stopped, checks its session when it runs again: it asks for its own node, and
 //!   keeps the lock only if the reply comes within `0.05 T`, or within `0.3 T` of the last time
-//!   before the pause. A waiter that was paused, or has connected again, is granted the lock only after the
-//!   reply to such a request that it has sent since (`reply-older-than-a-stop`). The request is a
+//!   before the pause. A waiter that was paused, or has connected again, is granted the lock only
+//!   after the reply to such a request that it has sent since (`reply-older-than-a-stop`). The request is a
 //!   sync and a look in one round trip, because a server that has lost its leader answers a look
 //!   alone from a tree in which ended sessions still have their nodes. Measured on three members of
 //!   3.8.0: of eight holders that were stopped past the end of their sessions of 8 s, on a member
@@ -166,8 +166,8 @@
 //!   Otherwise the end of the session deletes it. [`cleaned_up`] waits for these tasks: call it
 //!   before the runtime is shut down.
 //! - **A wait survives a reconnect**, a refusal for overload, and up to five replies in a row that
-//!   cannot be read: the request is sent again. It ends with the lock, with the timeout, or with the session
-//!   ([`SessionExpired`](LockError::SessionExpired)). After that the application needs a new client
+//!   cannot be read: the request is sent again. It ends with the lock, with the timeout, or with the
+//!   session ([`SessionExpired`](LockError::SessionExpired)). After that the application needs a new client
 //!   and a new [`Lock`].
 //! - **A deleted node is reported.** A waiter gets [`NodeDeleted`](LockError::NodeDeleted): in a
 //!   herd at once, in a chain at the next check, at most five seconds later. A holder learns of it

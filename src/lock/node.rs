@@ -216,7 +216,7 @@ impl NodeCreator<'_> {
             return Err(LockError::NoParent { path: parent.clone() });
         }
         let containers = self.options.parents == Parents::Container;
-        let mode = if containers { CreateMode::Container } else { CreateMode::Persistent };
+        let mut mode = if containers { CreateMode::Container } else { CreateMode::Persistent };
         let mut missing = vec![parent.clone()];
         while let Some(next) = missing.last().cloned() {
             if next.is_root() {
@@ -227,6 +227,8 @@ impl NodeCreator<'_> {
             match self.client.until_answered(|| self.client.create(&node)).await {
                 Ok(_) | Err(Error::NodeExists) => drop(missing.pop()),
                 Err(Error::NoNode) => missing.extend(next.parent()),
+                // A server may lack containers alone.
+                Err(Error::Unimplemented) if mode == CreateMode::Container => mode = CreateMode::Persistent,
                 Err(error) => return Err(lock_error(error, &self.client.lock, "create", &next)),
             }
         }

@@ -10,7 +10,7 @@ use lockscope_base::znode::ZnodePath;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parents {
     /// Creates them as container nodes, which the server deletes some time after their last child
-    /// is gone.
+    /// is gone. On servers that have no containers the parents are persistent.
     #[default]
     Container,
     /// Creates them as persistent nodes.

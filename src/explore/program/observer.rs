@@ -34,7 +34,7 @@ pub enum Observation {
     Whole,
     /// With room for hardly any change that nobody has taken.
     Small,
-    /// Of the lock's path alone.
+    /// It observes the lock's path alone.
     Root,
 }
 

@@ -189,7 +189,7 @@ impl Judge {
                     let limit = self.traces.explain(author, change);
                     return Some(Violation { what, limit });
                 }
-                // Of two attempts of one session, one can hit the other's node as it can hit a
+                // An attempt can hit the node of another one of its session as it can hit a
                 // stranger's.
                 if matches!(change, Change::Deleted { .. })
                     && self.traces.explain(author, change) == Some(Limit::ReplacedMeanwhile)

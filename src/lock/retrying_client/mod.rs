@@ -10,7 +10,7 @@ use futures::future::join;
 use lockscope_requests::{Created, NewNode, Requests, SessionStates};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use zookeeper_client::{Error, EventType, SessionState, Stat, WatchedEvent};
+use zookeeper_client::{CreateMode, Error, EventType, SessionState, Stat, WatchedEvent};
 
 use super::LockError;
 use super::activity::{LockActivity, RequestKind, WatchPlace};
@@ -95,20 +95,31 @@ impl RetryingClient {
 
     /// Creates a node, once: after an error the caller finds out whether it was created.
     ///
-    /// A node without a czxid cannot be told from another one of the same path. A client that asks
-    /// as for a server before 3.5 gets none: its node is deleted, and the error is that of such a
+    /// An ephemeral node without a czxid cannot be told from another one of the same path. A client that
+    /// asks as for a server before 3.5 gets none: its node is deleted, and the error is that of such a
     /// server ([`Unimplemented`](Error::Unimplemented)).
     pub(crate) async fn create(&self, node: &NewNode<'_>) -> Result<Created, Error> {
         self.meter.request(RequestKind::Create);
         let created = self.raw.create(node.clone()).await?;
-        if created.stat.is_invalid() {
-            let path = format!("{}{}", node.path, created.number);
-            self.meter.request(RequestKind::Delete);
-            // This fails only without a connection, or when the node is gone.
-            let _ = self.raw.delete(&path, None).await;
+        let is_ephemeral = matches!(node.mode, CreateMode::Ephemeral | CreateMode::EphemeralSequential);
+        if created.stat.is_invalid() && is_ephemeral {
+            self.take_back(node, &created.number).await;
             return Err(Error::Unimplemented);
         }
         Ok(created)
+    }
+
+    /// Deletes a node that was created without a stat. Its session and its data tell that it is the
+    /// own one, and its version spares one that takes the path meanwhile. Nothing is told of a failure:
+    /// the end of the session deletes the node.
+    async fn take_back(&self, node: &NewNode<'_>, number: &str) {
+        let path = format!("{}{number}", node.path);
+        self.meter.request(RequestKind::Read);
+        let Ok((data, stat)) = self.raw.data(&path).await else { return };
+        if data == node.data && stat.ephemeral_owner == self.raw.session().0 {
+            self.meter.request(RequestKind::Delete);
+            let _ = self.raw.delete(&path, Some(stat.version)).await;
+        }
     }
 
     /// Lists a parent's children, once.
