@@ -12,5 +12,4 @@ pub mod rules;
 pub mod scenario;
 pub mod search;
 pub mod story;
-pub mod suite;
 pub mod world;

@@ -6,10 +6,11 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
+
+use lockscope_explore::scenario;
 use lockscope_explore::scenario::Scenario;
 use lockscope_explore::search::{Failure, LimitsMet, Walk, run_random, shorten};
 use lockscope_explore::story::{Story, tell};
-use lockscope_explore::suite;
 use lockscope_explore::world::Explored;
 
 /// The maximum number of states of a scenario: some 12 GB of memory.
@@ -89,7 +90,7 @@ fn main() -> ExitCode {
         }
         Command::Check { long, runs, first, with } => check(long, runs, first, &with),
         Command::Suite => {
-            for scenario in suite::random() {
+            for scenario in scenario::random() {
                 println!("{scenario}");
             }
             Ok(())
@@ -108,13 +109,13 @@ fn main() -> ExitCode {
 /// Runs the suite on all cores.
 fn check(long: bool, runs: Option<u64>, first: bool, with: &[String]) -> Result<(), String> {
     let runs = runs.unwrap_or(if long { 1_000_000 } else { 10_000 });
-    let random_scenarios = suite::random();
+    let random_scenarios = scenario::random();
     // Each algorithm has several scenarios, which share its runs.
-    let of_each = runs.div_ceil(suite::BOUNDS as u64);
+    let of_each = runs.div_ceil(scenario::BOUNDS as u64);
     let mut jobs: Vec<(Scenario, Option<u64>)> =
         random_scenarios.into_iter().map(|scenario| (scenario, Some(of_each))).collect();
     if long {
-        jobs.extend(suite::all().into_iter().map(|scenario| (scenario, None)));
+        jobs.extend(scenario::all().into_iter().map(|scenario| (scenario, None)));
     }
     let is_wanted = |scenario: &Scenario| {
         let text = scenario.to_string();
@@ -201,7 +202,7 @@ fn report(
             println!("\n{}", tell(explored, steps, &[]).1);
         }
     }
-    let unknown = limits.0.iter().find(|(limit, _)| !suite::may_meet(&explored.scenario, **limit));
+    let unknown = limits.0.iter().find(|(limit, _)| !scenario::may_meet(&explored.scenario, **limit));
     if let Some((limit, (_, steps))) = unknown {
         return Err(format!("the limit {limit} is not documented here\n\n{}", tell(explored, steps, &[]).1));
     }

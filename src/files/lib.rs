@@ -1,8 +1,9 @@
-//! Opens files that hold secrets, settings that steer deletions, or evidence of deletions. Checks
-//! who owns them and who may change them.
+//! Opens files that hold secrets, settings that steer deletions, or evidence of deletions, and
+//! writes files that appear whole or not at all.
 //!
-//! All checks look at the opened file rather than its path, which could mean another file by then.
-//! Nothing here waits: FIFOs, devices and sockets are refused at once.
+//! Before a file is used, its owner and its permissions are checked. All checks look at the opened
+//! file rather than its path, which could mean another file by then. Nothing here waits: FIFOs,
+//! devices and sockets are refused at once.
 //!
 //! # Symbolic links
 //!
@@ -12,19 +13,24 @@
 //! A file that is written is never reached through a link as the last part of its path: another
 //! user could have put the link there to have one of our files overwritten. Folders above it may be
 //! links.
-
-mod replacement;
+//!
+//! # Files that replace others
+//!
+//! A file that appears whole or not at all is written under a hidden name in the same folder,
+//! synced, and then moved to its path.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, Read};
+use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-pub use replacement::{NewFile, Readers, ScratchFile, can_replace, replace, replace_for};
+#[cfg(test)]
+mod tests;
 
 /// The use of a file, which decides who may own, read and change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,136 +235,190 @@ fn judge(uid: u32, mode: u32, user: u32, guard: Sensitivity) -> Result<(), FileE
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::symlink;
-    use std::os::unix::net::UnixListener;
+/// The mode of a public file, before the umask.
+const USUAL_MODE: u32 = 0o666;
 
-    use super::*;
+/// Checks that [`replace`] can write a file there. Leaves nothing behind.
+pub fn can_replace(path: &Path) -> Result<(), FileError> {
+    Temporary::beside(path, USUAL_MODE).map(drop)
+}
 
-    const ALL: [Sensitivity; 5] = [
-        Sensitivity::Secret,
-        Sensitivity::GroupSecret,
-        Sensitivity::Steering,
-        Sensitivity::Evidence,
-        Sensitivity::Public,
-    ];
+/// The users besides root that may read a file. The owner may also write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// The owner only.
+    Owner,
+    /// The owner and the group.
+    Group,
+    /// Every user.
+    Everyone,
+}
 
-    fn folder() -> tempfile::TempDir {
-        tempfile::tempdir().unwrap()
-    }
-
-    fn file(folder: &Path, name: &str, mode: u32) -> PathBuf {
-        let path = folder.join(name);
-        fs::write(&path, "content").unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        path
-    }
-
-    fn mode(path: &Path) -> u32 {
-        fs::metadata(path).unwrap().mode() & 0o7777
-    }
-
-    #[test]
-    fn allowed_owner_and_mode_depend_on_the_sensitivity() {
-        let (me, other) = (1000, 1001);
-        let used = |uid, mode| ALL.map(|guard| judge(uid, mode, me, guard).is_ok());
-        for owner in [me, 0] {
-            assert_eq!(used(owner, 0o600), [true, true, true, true, true]);
-            assert_eq!(used(owner, 0o640), [false, true, true, true, true]);
-            assert_eq!(used(owner, 0o644), [false, false, true, true, true]);
-            assert_eq!(used(owner, 0o620), [false, false, false, true, true]);
-            assert_eq!(used(owner, 0o666), [false, false, false, false, true]);
-        }
-        assert_eq!(used(other, 0o600), [false, false, false, false, true]);
-        // Root uses no other user's file either: that user could change it meanwhile.
-        assert!(judge(other, 0o600, 0, Sensitivity::Secret).is_err());
-    }
-
-    #[test]
-    fn a_file_of_another_user_is_refused_and_one_of_root_is_not() {
-        let folder = folder();
-        let path = file(folder.path(), "steers", 0o644);
-        let other = geteuid().as_raw() + 1;
-        let given_away = std::os::unix::fs::chown(&path, Some(other), None).is_ok();
-        assert_eq!(given_away, geteuid().is_root(), "only root gives files away");
-        for guard in [Sensitivity::Steering, Sensitivity::Evidence] {
-            assert_eq!(matches!(open(&path, guard), Err(FileError::ForeignOwner { uid }) if uid == other), given_away);
-            open(Path::new("/etc/passwd"), guard).unwrap();
+impl Readers {
+    fn mode(self) -> u32 {
+        match self {
+            Self::Owner => 0o600,
+            Self::Group => 0o640,
+            Self::Everyone => 0o644,
         }
     }
+}
 
-    #[test]
-    fn anything_but_a_file_is_refused_at_once_with_its_kind() {
-        let folder = folder();
-        let (fifo, socket) = (folder.path().join("fifo"), folder.path().join("socket"));
-        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
-        let _listener = UnixListener::bind(&socket).unwrap();
-        for (path, kind) in [
-            (folder.path(), "directory"),
-            (&fifo, "FIFO"),
-            (&socket, "socket"),
-            (Path::new("/dev/null"), "device"),
-            (Path::new("/dev/zero"), "device"),
-        ] {
-            for guard in ALL {
-                let error = open(path, guard).unwrap_err().to_string();
-                assert!(error.contains(kind) && error.contains("not a file"), "{error}");
-            }
-            let error = append(path, Sensitivity::Evidence).unwrap_err().to_string();
-            assert!(error.contains(kind) && error.contains("not a file"), "{error}");
+/// Replaces the file at the path atomically and keeps its permissions. A concurrent reader sees the
+/// old or the new content. Only files are replaced; a link is not followed.
+///
+/// Blocks the thread during disk I/O.
+pub fn replace(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    let mut temporary = Temporary::beside(path, USUAL_MODE)?;
+    if let Ok(old) = fs::symlink_metadata(path) {
+        temporary.file.set_permissions(old.permissions())?;
+    }
+    temporary.file.write_all(content)?;
+    temporary.put(path)
+}
+
+/// Replaces a file like [`replace`], but with these readers instead of the old permissions.
+pub fn replace_for(path: &Path, content: &[u8], readers: Readers) -> Result<(), FileError> {
+    // Others cannot open the file before it is complete.
+    let mut temporary = Temporary::beside(path, Readers::Owner.mode())?;
+    temporary.file.write_all(content)?;
+    temporary.file.set_permissions(Permissions::from_mode(readers.mode()))?;
+    temporary.put(path)
+}
+
+/// A new file for its owner only. It appears at its path complete, when it is [put](Self::put)
+/// there, or not at all. It never replaces another file.
+#[derive(Debug)]
+pub struct NewFile {
+    path: PathBuf,
+    scratch: ScratchFile,
+}
+
+impl NewFile {
+    /// Creates an empty temporary file in the folder of `path`. Dropping the value deletes the file
+    /// unless it was put there. Fails with [`AlreadyExists`](io::ErrorKind::AlreadyExists) if
+    /// anything exists at `path`.
+    ///
+    /// The writer may create further files beside the temporary one whose names add one of the
+    /// endings in `others`. They are deleted too.
+    pub fn beside(path: &Path, others: &'static [&'static str]) -> Result<Self, FileError> {
+        match fs::symlink_metadata(path) {
+            Ok(_) => return Err(io::Error::from(io::ErrorKind::AlreadyExists).into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Self { path: path.to_owned(), scratch: ScratchFile::beside(path, others)? })
+    }
+
+    /// Returns the path of the temporary file, to which the caller writes.
+    pub fn temporary(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Syncs the file and moves it to its path. Fails with
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if another file was created there meanwhile.
+    /// Blocks the thread during disk I/O.
+    pub fn put(self) -> Result<(), FileError> {
+        let temporary = self.scratch.path();
+        File::open(temporary)?.sync_all()?;
+        match fs::hard_link(temporary, &self.path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error.into()),
+            // Not every file system has hard links. Here another process may take the name between
+            // the check and the rename.
+            Err(_) if fs::symlink_metadata(&self.path).is_err() => fs::rename(temporary, &self.path)?,
+            Err(error) => return Err(error.into()),
+            Ok(()) => {}
+        }
+        File::open(folder(&self.path))?.sync_all()?;
+        Ok(())
+    }
+}
+
+/// A temporary file for its owner only, in the folder of another one. Dropping the value deletes it.
+#[derive(Debug)]
+pub struct ScratchFile {
+    path: PathBuf,
+    beside: &'static [&'static str],
+}
+
+impl ScratchFile {
+    /// Creates an empty temporary file in the folder of `path`.
+    ///
+    /// The writer may create further files beside it whose names add one of the endings in
+    /// `others`. They are deleted too.
+    pub fn beside(path: &Path, others: &'static [&'static str]) -> Result<Self, FileError> {
+        let path = hidden_beside(path)?;
+        create_new(&path)?;
+        Ok(Self { path, beside: others })
+    }
+
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for ScratchFile {
+    fn drop(&mut self) {
+        for end in [""].iter().chain(self.beside) {
+            let mut path = self.path.as_os_str().to_owned();
+            path.push(end);
+            // A drop cannot report an error.
+            let _ = fs::remove_file(path);
         }
     }
+}
 
-    #[test]
-    fn links_are_followed_for_reading_and_never_for_writing() {
-        let folder = folder();
-        let (target, link) = (file(folder.path(), "target", 0o600), folder.path().join("link"));
-        symlink(&target, &link).unwrap();
-        assert_eq!(read(&link, Sensitivity::Secret, 100).unwrap(), b"content");
-        fs::set_permissions(&target, Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(open(&link, Sensitivity::Secret), Err(FileError::Exposed { mode: 0o644 })), "its end counts");
-        assert!(matches!(append(&link, Sensitivity::Evidence), Err(FileError::NotAFile("symbolic link"))));
-        assert!(create_new(&link).is_err());
-        let dangling = folder.path().join("dangling");
-        symlink(folder.path().join("nothing"), &dangling).unwrap();
-        assert!(append(&dangling, Sensitivity::Evidence).is_err() && create_new(&dangling).is_err());
-        assert!(!folder.path().join("nothing").exists(), "nothing was made through it");
-        assert_eq!(fs::read(&target).unwrap(), b"content");
+/// A temporary file in the folder of another one. Dropping the value deletes it.
+struct Temporary {
+    path: PathBuf,
+    file: File,
+}
+
+impl Temporary {
+    fn beside(path: &Path, mode: u32) -> Result<Self, FileError> {
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.is_symlink() => return Err(FileError::NotAFile("symbolic link")),
+            Ok(found) => other_kind(&found).map_or(Ok(()), |kind| Err(FileError::NotAFile(kind)))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+        let path = hidden_beside(path)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(mode).custom_flags(flags(OFlags::NOFOLLOW));
+        let file = options.open(&path)?;
+        Ok(Self { path, file })
     }
 
-    #[test]
-    fn new_files_are_their_owners_only_and_changed_folders_are_returned() {
-        let folder = folder();
-        let (a, b) = (folder.path().join("a"), folder.path().join("a/b"));
-        assert_eq!(make_folders(&b).unwrap(), [folder.path().to_owned(), a.clone()]);
-        assert!(make_folders(&b).unwrap().is_empty());
-        let log = folder.path().join("c/d/log");
-        append(&log, Sensitivity::Evidence).unwrap();
-        let export = folder.path().join("export");
-        create_new(&export).unwrap();
-        assert_eq!([&a, &b, log.parent().unwrap(), &log, &export].map(mode), [0o700, 0o700, 0o700, 0o600, 0o600]);
+    /// Syncs the file and renames it to that path.
+    fn put(mut self, path: &Path) -> Result<(), FileError> {
+        self.file.sync_all()?;
+        fs::rename(&self.path, path)?;
+        // The temporary path no longer exists, so the drop must not delete it.
+        self.path = PathBuf::new();
+        File::open(folder(path))?.sync_all()?;
+        Ok(())
     }
+}
 
-    #[test]
-    fn a_file_beyond_the_limit_is_refused() {
-        let folder = folder();
-        let path = file(folder.path(), "file", 0o600);
-        assert_eq!(read_text(&path, Sensitivity::Public, 7).unwrap(), "content");
-        assert!(matches!(read(&path, Sensitivity::Public, 6), Err(FileError::TooLarge { most: 6 })));
-        assert!(read(&folder.path().join("none"), Sensitivity::Public, 6).unwrap_err().is_absent());
-    }
-
-    #[test]
-    fn a_folder_that_everybody_may_write_is_reported_unless_it_is_sticky() {
-        let folder = folder();
-        fs::create_dir(folder.path().join("open")).unwrap();
-        let path = file(&folder.path().join("open"), "file", 0o600);
-        let real = folder.path().join("open").canonicalize().unwrap();
-        for (mode, exposed) in [(0o755, None), (0o777, Some(real.clone())), (0o1777, None)] {
-            fs::set_permissions(&real, Permissions::from_mode(mode)).unwrap();
-            assert_eq!(exposed_folder(&path), exposed, "{mode:o}");
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            // A drop cannot report an error.
+            let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Returns a hidden path in the same folder that only this process uses.
+fn hidden_beside(path: &Path) -> Result<PathBuf, FileError> {
+    let name = path.file_name().ok_or(FileError::NotAFile("directory"))?;
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.tmp", std::process::id()));
+    Ok(folder(path).join(hidden))
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -22,17 +22,19 @@
 #[cfg(test)]
 extern crate self as lockscope_model;
 
-pub mod diagnose;
 pub mod ensemble;
 pub mod follow;
 pub mod members;
-pub mod metrics;
 pub mod queue;
+pub mod summary;
+pub mod verdict;
+
+pub mod text;
+
+pub mod diagnose;
+pub mod metrics;
 pub mod report;
 pub mod server_view;
 pub mod span;
-pub mod summary;
 #[cfg(test)]
 mod testing;
-pub mod text;
-pub mod verdict;

@@ -9,18 +9,14 @@
 //! Input is untrusted. Memory grows with the bytes that are really there, never with a length that
 //! the input claims. Compressed snapshots are unpacked by the caller.
 
-mod file_name;
-mod head;
+mod file;
 mod log;
-mod node_kind;
 mod snapshot;
 #[cfg(test)]
 mod testing;
 mod txn;
 
-pub use file_name::{Compression, FileKind, FileName};
-pub use head::{FileHead, HeadError};
+pub use file::{Compression, FileHead, FileKind, FileName, HeadError, NodeKind};
 pub use log::{Damage, LogEnd, LogItem, LogReader, MAX_RECORD, Record, Why};
-pub use node_kind::NodeKind;
 pub use snapshot::{Fault, SnapshotEnd, SnapshotItem, SnapshotNode, SnapshotReader, ZxidDigest};
 pub use txn::{Acl, AclEntry, Create, Entry, Multi, Paths, Txn, TxnDigest, TxnHeader};

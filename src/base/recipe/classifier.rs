@@ -1,14 +1,18 @@
 //! Assigns nodes to locks, by their paths and their neighbours.
+//!
+//! A path also shows which parents are likely those of an election ([`is_named_election`]), and
+//! which locks a setting concerns ([`PathPattern`]).
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChildName, LockKind, OwnRecipe, Recipe, RequestMode, election, ids, names};
-use crate::znode::{Sequence, ZnodePath, ZnodeStat};
+use super::{ChildName, LockKind, OwnRecipe, Recipe, RequestMode, names, terms};
+use crate::znode::{BadPath, Sequence, ZnodePath, ZnodeStat};
 
 /// Curator's semaphore at X queues in `X/locks` and keeps its leases in `X/leases`.
 const LOCKS: &str = "locks";
+
 const LEASES: &str = "leases";
 
 /// kazoo's semaphore at P keeps its leases in P and queues in `P-__lock__`.
@@ -182,8 +186,8 @@ impl Classifier {
         if let Some((own, child)) = self.own_at(path) {
             return if own.definition().lock { of_own(path, own, &child) } else { None };
         }
-        let child = election::read_at(path).or_else(|| names::read(name))?;
-        if child.recipe == Recipe::UnknownQueue && counts_only(parent) || election::is_registration(path, &child) {
+        let child = names::read_at(path).or_else(|| names::read(name))?;
+        if child.recipe == Recipe::UnknownQueue && counts_only(parent) || names::is_registration(path, &child) {
             return None;
         }
         if child.sequence.is_none() {
@@ -220,7 +224,7 @@ impl Classifier {
     /// Returns whether the node is a kazoo lease: 32 hex digits in a parent with a semaphore's
     /// queue beside it.
     fn is_kazoo_lease(&self, parent: &str, name: &str) -> bool {
-        !self.hints.is_empty() && ids::is_hex32(name) && self.hints.contains(&*format!("{parent}{KAZOO_QUEUE}"))
+        !self.hints.is_empty() && terms::is_hex32(name) && self.hints.contains(&*format!("{parent}{KAZOO_QUEUE}"))
     }
 }
 
@@ -281,4 +285,136 @@ fn in_queue(path: &ZnodePath, child: &ChildName<'_>) -> Option<Classification> {
         mode,
         sequence: child.sequence,
     })
+}
+
+/// The beginnings of words that name an election.
+const BEGINNINGS: [&str; 2] = ["elect", "leader"];
+
+/// The ends of words that name an election.
+const ENDINGS: [&str; 3] = ["election", "elector", "leader"];
+
+/// Names of nodes that only elections have.
+const NAMES: [&str; 4] = ["latch", "master", "active", "controller"];
+
+/// Names that say nothing by themselves; the name before them counts.
+const GENERAL: [&str; 5] = ["lock", "locks", "candidates", "nodes", "queue"];
+
+/// Returns whether the last name of a path suggests an election, such as `/app/leader-election`,
+/// `/app/leaderLatch`, `/jobs/master` and `/app/leader/locks`.
+///
+/// The name is a hint, no proof: an application may keep a mutex below such a name.
+pub fn is_named_election(path: &ZnodePath) -> bool {
+    let mut names = path.as_str().rsplit('/').filter(|name| !name.is_empty());
+    let Some(last) = names.next() else { return false };
+    let is_general = GENERAL.iter().any(|general| last.eq_ignore_ascii_case(general));
+    names_election(if is_general { names.next().unwrap_or(last) } else { last })
+}
+
+fn names_election(name: &str) -> bool {
+    let is_name = NAMES.iter().any(|word| name.eq_ignore_ascii_case(word));
+    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    is_name
+        || words
+            .any(|word| BEGINNINGS.iter().any(|part| begins(word, part)) || ENDINGS.iter().any(|part| ends(word, part)))
+}
+
+fn begins(word: &str, part: &str) -> bool {
+    word.get(..part.len()).is_some_and(|start| start.eq_ignore_ascii_case(part))
+}
+
+fn ends(word: &str, part: &str) -> bool {
+    let at = word.len().checked_sub(part.len());
+    at.and_then(|at| word.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(part))
+}
+
+/// A path in which `*` stands for any part of one name: `/druid/*/leader`.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct PathPattern(String);
+
+impl PathPattern {
+    /// Creates a pattern.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the text is no path even with its stars.
+    pub fn new(text: &str) -> Result<Self, BadPath> {
+        ZnodePath::new(text).map(|path| Self(path.as_str().to_owned()))
+    }
+
+    /// Returns the pattern as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns whether the pattern matches a path. The cost is at most the product of both lengths.
+    pub fn matches(&self, path: &ZnodePath) -> bool {
+        let (mut patterns, mut names) = (self.0.split('/'), path.as_str().split('/'));
+        loop {
+            match (patterns.next(), names.next()) {
+                (None, None) => return true,
+                (Some(pattern), Some(name)) if name_matches(pattern, name) => {}
+                _ => return false,
+            }
+        }
+    }
+}
+
+fn name_matches(pattern: &str, name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(first) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return left.ends_with(part);
+        }
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_name_of_an_election_says_so() {
+        let is_named = |path: &&&str| is_named_election(&ZnodePath::new(path).unwrap());
+        let elections = [
+            "/app/leader-election",
+            "/app/leaderLatch",
+            "/druid/coordinator/_COORDINATOR_LEADER",
+            "/e/election",
+            "/jobs/master",
+            "/a/leader/locks",
+            "/x/latch",
+            "/overseer_elect",
+            "/LEADER",
+        ];
+        assert_eq!(elections.iter().filter(|path| !is_named(path)).count(), 0);
+        let others =
+            ["/", "/app/orders", "/jobs/master-data", "/selected", "/locks/proactive", "/election/orders", "/platch"];
+        assert_eq!(others.iter().filter(is_named).collect::<Vec<_>>(), Vec::<&&str>::new());
+    }
+
+    #[test]
+    fn a_star_stands_for_a_part_of_one_name() {
+        let matches =
+            |pattern: &str, path: &str| PathPattern::new(pattern).unwrap().matches(&ZnodePath::new(path).unwrap());
+        for (pattern, path) in [
+            ("/a/b", "/a/b"),
+            ("/a/*", "/a/b"),
+            ("/*/leader", "/druid/leader"),
+            ("/a-*-c", "/a-b-b-c"),
+            ("/*b*b*", "/abxb"),
+            ("/", "/"),
+        ] {
+            assert!(matches(pattern, path), "{pattern} {path}");
+        }
+        for (pattern, path) in [("/a/*", "/a/b/c"), ("/a/*", "/a"), ("/a*c", "/ab"), ("/a*a", "/a"), ("/*b*b", "/ab")] {
+            assert!(!matches(pattern, path), "{pattern} {path}");
+        }
+        assert!(PathPattern::new("a/*").is_err() && PathPattern::new("/a//b").is_err());
+    }
 }

@@ -5,21 +5,12 @@
 //! memory is allocated. Bytes that arrive in pieces are [gathered](Gather) into an array of a fixed
 //! size.
 
-mod code;
-mod event;
-mod frame;
-mod gather;
-mod handshake;
-mod head;
+mod jute;
+mod message;
 pub mod op;
-mod read;
-mod write;
 
-pub use code::ErrorCode;
-pub use event::{CONNECTED, EventKind, event};
-pub use frame::{Cut, LENGTH_BYTES, cut, frame};
-pub use gather::Gather;
-pub use handshake::{ConnectRequest, ConnectResponse, PASSWORD_BYTES};
-pub use head::{EVENT_XID, NO_ZXID, PING_XID, ReplyHead, RequestHead, refusal, reply};
-pub use read::{Malformed, Reader};
-pub use write::Writer;
+pub use jute::{Cut, Gather, LENGTH_BYTES, Malformed, Reader, Writer, cut, frame};
+pub use message::{
+    CONNECTED, ConnectRequest, ConnectResponse, EVENT_XID, ErrorCode, EventKind, NO_ZXID, PASSWORD_BYTES, PING_XID,
+    ReplyHead, RequestHead, event, refusal, reply,
+};

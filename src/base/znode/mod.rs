@@ -5,20 +5,11 @@
 
 #![warn(clippy::missing_errors_doc)]
 
-mod id;
-mod own_timeout;
 mod path;
-mod sequence;
 mod stat;
-mod text;
-mod time;
-mod time_bounds;
 
-pub use id::{SessionId, Zxid};
-pub use own_timeout::{is_marked_timeout, marked_timeout};
-pub use path::{BadPath, ZnodePath};
-pub use sequence::Sequence;
-pub use stat::{MAX_KEPT_DATA, Node, NodeData, ZnodeStat};
-pub use text::{escaped, escaped_bytes, must_be_escaped};
-pub use time::{TimeRange, Timestamp};
-pub use time_bounds::TimeBounds;
+pub use path::{BadPath, Sequence, ZnodePath, escaped, escaped_bytes, must_be_escaped};
+pub use stat::{
+    MAX_KEPT_DATA, Node, NodeData, SessionId, TimeBounds, TimeRange, Timestamp, ZnodeStat, Zxid, is_marked_timeout,
+    marked_timeout,
+};

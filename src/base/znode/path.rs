@@ -1,7 +1,9 @@
-//! Absolute paths of znodes.
+//! Paths and names of znodes: absolute paths, the numbers at the end of sequential names, and
+//! escapes that make text from znodes safe to show.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -142,6 +144,139 @@ impl From<ZnodePath> for String {
     }
 }
 
+/// The number that ZooKeeper appends to a sequential node's name: `%010d` of a counter kept by the
+/// parent.
+///
+/// The number is a signed 32-bit integer. Servers up to 3.5 wrap it to `-2147483648` after
+/// 2147483647; from 3.6 on, sequential creates stall there. The sequence alone must not be a
+/// queue's key: Curator's downgrade from write to read makes two nodes with one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Sequence(pub i32);
+
+impl Sequence {
+    /// The minimum number of digits that the server writes.
+    pub const DIGITS: usize = 10;
+
+    /// Splits a node's name into the part before its sequence, and the sequence. Returns `None` if
+    /// the name does not end as the server would have ended it.
+    ///
+    /// ```
+    /// use lockscope_base::znode::Sequence;
+    ///
+    /// assert_eq!(Sequence::split("lock-0000000042"), Some(("lock-", Sequence(42))));
+    /// assert_eq!(Sequence::split("lock--2147483648"), Some(("lock-", Sequence(i32::MIN))));
+    /// assert_eq!(Sequence::split("lock-42"), None);
+    /// assert_eq!(Sequence::split("lock-9999999999"), None, "beyond 32 bits");
+    /// ```
+    #[must_use]
+    pub fn split(name: &str) -> Option<(&str, Sequence)> {
+        let at = name.len().checked_sub(Self::DIGITS)?;
+        let (head, digits) = (name.get(..at)?, name.get(at..)?);
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let magnitude: i64 = digits.parse().ok()?;
+        // `%010d` writes at least ten characters including the sign: ten digits after a sign are a
+        // number of at least 1,000,000,000. A shorter negative number cannot come from a counter
+        // that has just wrapped, so its dash belongs to the name (`lock--0000000001` is `lock-` and
+        // a guid that ends in a dash).
+        if let Some(prefix) = head.strip_suffix('-')
+            && magnitude >= 1_000_000_000
+            && (magnitude > i64::from(i32::MAX) || prefix.ends_with(['-', '_']))
+            && let Ok(number) = i32::try_from(-magnitude)
+        {
+            return Some((prefix, Sequence(number)));
+        }
+        Some((head, Sequence(i32::try_from(magnitude).ok()?)))
+    }
+}
+
+impl fmt::Display for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:010}", self.0)
+    }
+}
+
+/// Escapes text from a znode for a terminal: nothing in the result moves the cursor, changes
+/// colours, or hides or reorders the text beside it.
+///
+/// Control characters, escape sequences, line ends and invisible or direction-changing characters
+/// become escapes in Rust's notation (`\n`, `\u{1b}`). A backslash is doubled, so the original text
+/// can be recovered.
+///
+/// ```
+/// use lockscope_base::znode::escaped;
+///
+/// assert_eq!(escaped("lock-0000000042"), "lock-0000000042");
+/// assert_eq!(escaped("\u{1b}[2Jgone\r\n"), r"\u{1b}[2Jgone\r\n");
+/// assert_eq!(escaped(r"CORP\user"), r"CORP\\user");
+/// ```
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    let Some(first) = text.find(must_be_escaped) else { return Cow::Borrowed(text) };
+    let mut shown = String::with_capacity(text.len() + 16);
+    shown.push_str(&text[..first]);
+    push_escaped(&mut shown, &text[first..]);
+    Cow::Owned(shown)
+}
+
+/// Escapes bytes from a znode for a terminal, like [`escaped`]. Bytes that are not UTF-8 become
+/// `\xff`.
+///
+/// ```
+/// use lockscope_base::znode::escaped_bytes;
+///
+/// assert_eq!(escaped_bytes(b"10.0.4.17"), "10.0.4.17");
+/// assert_eq!(escaped_bytes(b"a\xff\x00"), r"a\xff\0");
+/// ```
+pub fn escaped_bytes(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        push_escaped(&mut shown, chunk.valid());
+        for byte in chunk.invalid() {
+            // Writing to a String cannot fail.
+            let _ = write!(shown, "\\x{byte:02x}");
+        }
+    }
+    shown
+}
+
+fn push_escaped(shown: &mut String, text: &str) {
+    for character in text.chars() {
+        match character {
+            '\0' => shown.push_str("\\0"),
+            _ if !must_be_escaped(character) => shown.push(character),
+            '\\' | '\n' | '\r' | '\t' => shown.extend(character.escape_default()),
+            _ => shown.extend(character.escape_unicode()),
+        }
+    }
+}
+
+/// Returns whether a terminal, an editor or a shell could do something else with this character
+/// than show it. All text output has these escaped: the screen, tables, JSON, the log, the
+/// clipboard.
+///
+/// - Control characters: C0, DEL and C1. They move the cursor, erase, colour, sound the bell;
+///   U+009B alone begins a command.
+/// - Characters that reorder text: U+061C, U+200E, U+200F, U+202A..U+202E, U+2066..U+2069. A name
+///   could show another's letters.
+/// - Unusual line ends: U+2028 and U+2029. Some readers of JSON would see two lines.
+/// - Invisible characters: soft hyphen, zero-width characters (U+FEFF among them), fillers,
+///   invisible operators, musical and interlinear marks, and the tags and selectors of
+///   U+E0000..U+E0FFF. Two names that look alike would be two nodes, and text could be hidden in
+///   them.
+/// - The backslash, which starts an escape. JSON escapes it by itself.
+///
+/// Variation selectors (U+FE00..U+FE0F) stay: they belong to emoji and follow the character that
+/// they change.
+pub fn must_be_escaped(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\\' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,5 +308,55 @@ mod tests {
         assert!(path("/a").is_within(&path("/a")));
         assert!(!path("/ab").is_within(&path("/a")));
         assert!(path("/ab").is_within(&ZnodePath::root()));
+    }
+
+    #[test]
+    fn a_dash_before_the_digits_is_a_sign_only_if_a_wrapped_counter_can_have_written_it() {
+        assert_eq!(Sequence::split("n_-2147483648"), Some(("n_", Sequence(i32::MIN))));
+        assert_eq!(Sequence::split("x-1-2147483647"), Some(("x-1-", Sequence(i32::MAX))));
+        assert_eq!(Sequence::split("lock--2147483000"), Some(("lock-", Sequence(-2_147_483_000))));
+        assert_eq!(Sequence::split("lock-2147483648"), Some(("lock", Sequence(i32::MIN))));
+        assert_eq!(Sequence::split("guid--0000000007"), Some(("guid--", Sequence(7))));
+    }
+
+    #[test]
+    fn names_that_no_server_numbered_have_no_sequence() {
+        for name in ["", "lock", "0123", "lock-00000000４2", "é000000001", "lock-00000000a1"] {
+            assert_eq!(Sequence::split(name), None, "{name}");
+        }
+        assert_eq!(Sequence::split("0000000001"), Some(("", Sequence(1))));
+    }
+
+    #[test]
+    fn a_name_cannot_control_the_terminal() {
+        for (text, shown) in [
+            ("\u{1b}]0;title\u{7}", r"\u{1b}]0;title\u{7}"),
+            ("\u{9b}31m", r"\u{9b}31m"),
+            ("a\tb\u{7f}", r"a\tb\u{7f}"),
+            ("evil\u{202e}gpj", r"evil\u{202e}gpj"),
+            ("zero\u{200b}width", r"zero\u{200b}width"),
+            ("two\u{2028}lines", r"two\u{2028}lines"),
+        ] {
+            assert_eq!(escaped(text), shown);
+        }
+    }
+
+    #[test]
+    fn letters_of_every_script_stay_as_they_are() {
+        for text in ["Größe", "锁-0000000001", "🔒", "نص", ""] {
+            assert!(matches!(escaped(text), Cow::Borrowed(shown) if shown == text), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_escape_in_the_name_itself_differs_from_one_that_was_added() {
+        assert_ne!(escaped("\n"), escaped("\\n"));
+        assert_ne!(escaped_bytes(b"\xff"), escaped_bytes(b"\\xff"));
+    }
+
+    #[test]
+    fn invalid_utf8_shows_its_bytes_and_keeps_the_rest() {
+        assert_eq!(escaped_bytes(b"\xf0\x9f\x94ok\xc3"), r"\xf0\x9f\x94ok\xc3");
+        assert_eq!(escaped_bytes("é\n".as_bytes()), r"é\n");
     }
 }

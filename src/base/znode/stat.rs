@@ -1,8 +1,14 @@
-//! The result of reading a node.
+//! The result of reading a node, with the ids of sessions and transactions, points in time and
+//! their bounds, and the session timeouts by which lockscope's sessions recognise each other.
+//!
+//! Servers list each session's timeout to the millisecond, and change only those beyond their
+//! bounds. So a [marked timeout](marked_timeout) is the one thing that a session can tell all
+//! others without writing anything.
+
+use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-
-use super::{SessionId, Timestamp, Zxid};
 
 /// The number of bytes of a node's data that [`NodeData`] keeps. A node may hold 1 MiB
 /// (`jute.maxbuffer`); a lock's data is a host name or an id.
@@ -64,9 +70,7 @@ impl ZnodeStat {
     fn numbers_given(&self) -> i64 {
         i64::midpoint(i64::from(self.cversion), i64::from(self.num_children))
     }
-}
 
-impl ZnodeStat {
     /// Returns the stat of a node without data and children that this transaction created.
     pub fn of_new(czxid: Zxid, at: Timestamp, ephemeral_owner: Option<SessionId>) -> Self {
         Self {
@@ -158,6 +162,145 @@ pub struct Node {
     pub data: NodeData,
 }
 
+/// A ZooKeeper session's id: 64 bits, of which the top byte names the server that created it.
+///
+/// Displayed as unsigned hex (`0x10000a2b3c40001`), like ZooKeeper's four-letter words. AdminServer
+/// and the names of Java's `WriteLock` print the same bits as a signed decimal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SessionId(pub i64);
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+impl fmt::Debug for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The id of a ZooKeeper transaction. It only rises as long as an ensemble keeps its data. No two
+/// nodes that ever had the same path have the same creation zxid (`czxid`), so it serves as a
+/// lock's fencing token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Zxid(pub i64);
+
+impl fmt::Display for Zxid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// A point in time: milliseconds since 1970-01-01 UTC, like ZooKeeper's `ctime` and `mtime`.
+///
+/// Pure modules have no clock: the caller passes the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// Returns the time since `earlier`. Returns zero if `earlier` is later, since the clocks of
+    /// two machines differ.
+    #[must_use]
+    pub fn since(self, earlier: Timestamp) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// Returns the time `by` later, at most the end of time.
+    #[must_use]
+    pub fn plus(self, by: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    /// Returns the time `by` earlier, at least the beginning of time.
+    #[must_use]
+    pub fn minus(self, by: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_sub(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+/// The time from one moment to another, both included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TimeRange {
+    /// The first moment.
+    pub from: Timestamp,
+    /// The last moment.
+    pub to: Timestamp,
+}
+
+impl TimeRange {
+    /// Returns whether the range contains a moment.
+    pub fn contains(self, at: Timestamp) -> bool {
+        self.from <= at && at <= self.to
+    }
+
+    /// Returns the intersection with another range; `None` if it is empty or a single moment.
+    #[must_use]
+    pub fn within(self, other: TimeRange) -> Option<TimeRange> {
+        let part = TimeRange { from: self.from.max(other.from), to: self.to.min(other.to) };
+        (part.from < part.to).then_some(part)
+    }
+
+    /// Returns the length of the range.
+    pub fn length(self) -> Duration {
+        self.to.since(self.from)
+    }
+}
+
+/// The bounds of when something happened: after the first time, and at the second at the latest.
+/// Equal if it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeBounds {
+    /// A time at which it had not happened.
+    pub after: Timestamp,
+    /// A time by which it had happened.
+    pub before: Timestamp,
+}
+
+impl TimeBounds {
+    /// Returns the bounds of something that was seen.
+    pub fn exact(at: Timestamp) -> Self {
+        Self { after: at, before: at }
+    }
+
+    /// Returns bounds between two times; a clock that was set back makes them equal.
+    pub fn between(after: Timestamp, before: Timestamp) -> Self {
+        Self { after: after.min(before), before }
+    }
+
+    /// Returns the exact time, if it is known.
+    pub fn exactly(self) -> Option<Timestamp> {
+        (self.after == self.before).then_some(self.before)
+    }
+}
+
+/// The last three digits, in milliseconds, of the session timeouts that consoles and recorders ask
+/// for. Applications ask for whole seconds, or for a multiple of the tick.
+const MARK_MS: u64 = 739;
+
+const SECOND_MS: u64 = 1_000;
+
+/// Shorter timeouts are not marked: the mark would change them too much.
+const MIN_MARKED_MS: u64 = 2_000;
+
+/// Returns the next timeout, at most a second longer, that marks a session as one of lockscope's.
+/// Returns timeouts below two seconds as they are.
+pub fn marked_timeout(timeout: Duration) -> Duration {
+    let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+    if millis < MIN_MARKED_MS {
+        return timeout;
+    }
+    let missing = (MARK_MS + SECOND_MS - millis % SECOND_MS) % SECOND_MS;
+    Duration::from_millis(millis.saturating_add(missing))
+}
+
+/// Returns whether a session with this timeout is one of lockscope's. Another program that asks for
+/// such a timeout looks the same.
+pub fn is_marked_timeout(timeout_ms: u64) -> bool {
+    timeout_ms >= MIN_MARKED_MS && timeout_ms % SECOND_MS == MARK_MS
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +315,41 @@ mod tests {
             let json = serde_json::to_string(&data).expect("JSON");
             assert_eq!(json, serde_json::to_string(&bytes).expect("JSON"));
             assert_eq!(serde_json::from_str::<NodeData>(&json).expect("data"), data);
+        }
+    }
+
+    #[test]
+    fn a_session_with_a_high_server_id_is_shown_as_unsigned_hex() {
+        assert_eq!(SessionId(-2).to_string(), "0xfffffffffffffffe");
+        assert_eq!(SessionId(0x1_0000_a2b3_c400).to_string(), "0x10000a2b3c400");
+    }
+
+    #[test]
+    fn the_part_of_a_time_within_another_is_longer_than_a_moment() {
+        let range = |from, to| TimeRange { from: Timestamp(from), to: Timestamp(to) };
+        assert_eq!(range(1, 9).within(range(4, 20)), Some(range(4, 9)));
+        assert_eq!(range(1, 4).within(range(4, 20)), None);
+        assert!(range(1, 4).contains(Timestamp(4)) && !range(1, 4).contains(Timestamp(5)));
+        assert_eq!(range(4, 1).length(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_clock_that_went_back_gives_no_negative_age() {
+        assert_eq!(Timestamp(5).since(Timestamp(9)), Duration::ZERO);
+        assert_eq!(Timestamp(i64::MIN).since(Timestamp(i64::MAX)), Duration::ZERO);
+        assert_eq!(Timestamp(1_500).since(Timestamp(500)), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_marked_timeout_is_less_than_a_second_longer_and_recognised() {
+        for (asked, marked) in [(30_000, 30_739), (2_000, 2_739), (6_739, 6_739), (6_740, 7_739), (6_999, 7_739)] {
+            let found = marked_timeout(Duration::from_millis(asked));
+            assert_eq!(found, Duration::from_millis(marked), "{asked}");
+            assert!(is_marked_timeout(marked), "{asked}");
+        }
+        assert_eq!(marked_timeout(Duration::from_millis(1_999)), Duration::from_millis(1_999));
+        for other in [0, 739, 1_739, 2_738, 30_000, 40_000] {
+            assert!(!is_marked_timeout(other), "{other}");
         }
     }
 }

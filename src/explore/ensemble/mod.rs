@@ -4,28 +4,25 @@
 //! members have the leader's history, cut off at different places, as the followers of a real
 //! ensemble do. A read is answered from the member's own prefix. A write goes to the leader, and
 //! the member has caught up with it before it replies.
+//!
+//! Servers also do things for reasons of their own: they refuse requests, spoil replies, and delete
+//! empty containers. And they may permit less than everything, and know less than new servers do.
 
-mod link;
-mod member;
-mod own_will;
-mod permits;
 mod replicas;
 mod request;
-mod write;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use lockscope_base::wire::ErrorCode;
-use lockscope_sandbox::parts::Tree;
+use lockscope_sandbox::parts::{Owner, Tree};
+use replicas::{Refused, Replicas, carry_out, without_ephemerals};
 
-use replicas::Replicas;
-use write::{Refused, carry_out, without_ephemerals};
-
-pub use link::{EventKind, Link, LinkId, Message, Refusal};
-pub use member::{Member, is_below};
-pub use permits::Permits;
-pub use request::{Answer, Author, Change, Commit, Create, ReadOp, Request, WatchKind, WriteOp};
+pub use replicas::{Member, is_below};
+pub use request::{
+    Answer, Author, Change, Commit, Create, EventKind, Link, LinkId, Message, ReadOp, Refusal, Request, WatchKind,
+    WriteOp,
+};
 
 /// The id of the first client's session.
 const FIRST_SESSION: i64 = 0x1000;
@@ -384,5 +381,71 @@ impl Ensemble {
     /// Returns the transactions since the last call.
     pub fn take_fresh(&mut self) -> Vec<Rc<Commit>> {
         std::mem::take(&mut self.replicas.fresh)
+    }
+
+    /// Lets the member refuse the oldest request of a link, or send a reply that cannot be read.
+    pub fn refuse(&mut self, id: LinkId, why: Refusal) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        if why == Refusal::Garbled {
+            let sent = link.messages.len();
+            self.carry_out(id);
+            let last = self.links.get_mut(&id).and_then(|link| link.messages.iter_mut().skip(sent).last());
+            if let Some((_, message)) = last
+                && let Message::Reply { xid, answer: Ok(_) } = *message
+            {
+                *message = Message::Refused { xid, why };
+            }
+        } else if let Some((xid, _)) = link.requests.pop_front() {
+            link.partly.clear();
+            let zxid = self.replicas.members[link.member].zxid;
+            link.push(zxid, Message::Refused { xid, why });
+        }
+    }
+
+    /// Lets the servers delete an empty container. Returns whether there was one.
+    pub fn reap(&mut self, path: &str) -> bool {
+        let is_due = self.is_reapable(path);
+        is_due && self.try_write(Author::Servers, 0, &[WriteOp::Delete { path: path.into(), version: None }]).is_ok()
+    }
+
+    /// Returns whether the servers may delete a node because it is a container that has become empty.
+    pub fn is_reapable(&self, path: &str) -> bool {
+        self.tree().due(0).iter().any(|due| &**due == path)
+    }
+}
+
+/// What differs from servers that permit everything to everybody.
+#[derive(Clone, Copy, Debug, Default, Hash, PartialEq, Eq)]
+pub struct Permits {
+    /// Only its owner may read and write an ephemeral node.
+    pub private: bool,
+    /// The node that nobody may write.
+    pub fixed: Option<&'static str>,
+    /// The servers know neither recursive watches nor batches of reads.
+    pub old_servers: bool,
+}
+
+impl Permits {
+    /// Answers a read from a tree, if it is permitted. To look at a node needs no permission.
+    fn read(self, tree: &Tree, session: i64, read: &ReadOp) -> Result<Answer, ErrorCode> {
+        match read {
+            ReadOp::Data(path) if self.is_closed(tree, session, path) => Err(ErrorCode::NoAuth),
+            _ => replicas::read(tree, read),
+        }
+    }
+
+    /// Refuses writes to the data of a node that are not permitted. A deletion needs the permission
+    /// of the parent, which everybody has.
+    fn check(self, tree: &Tree, session: i64, writes: &[WriteOp]) -> Result<(), Refused> {
+        let is_refused = |write: &WriteOp| match write {
+            WriteOp::SetData { path, .. } => self.is_closed(tree, session, path) || self.fixed == Some(&**path),
+            _ => false,
+        };
+        writes.iter().position(is_refused).map_or(Ok(()), |index| Err((index, ErrorCode::NoAuth)))
+    }
+
+    fn is_closed(self, tree: &Tree, session: i64, path: &str) -> bool {
+        let is_others = |owner: &Owner| matches!(owner, Owner::Session(owner) if *owner != session);
+        self.private && tree.node(path).is_ok_and(|node| is_others(&node.owner))
     }
 }

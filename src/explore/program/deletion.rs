@@ -3,6 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use zookeeper_client::{Error, SessionState, Stat};
+
+use super::again;
+use super::facts::{Board, Deletion, DeletionOutcome, Doomed, LOCK, Look, Stage, Verdict};
+use crate::library::{SharedLibrary, SimClient, lock, shared};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_live::admin::{
     Action, DeletePlan, Ending, Examine, IntentLog, NodeOutcome, OwnSession, Permission, PlannedNode, execute_over,
@@ -11,13 +16,6 @@ use lockscope_live::admin::{
 use lockscope_model::diagnose::TableAt;
 use lockscope_model::queue::{Change, ConnectionState, ContenderState, LockTable};
 use lockscope_requests::Requests;
-use zookeeper_client::{Error, SessionState, Stat};
-
-use super::board::Board;
-use super::facts::{Deletion, DeletionOutcome, Doomed, Look, Stage, Verdict};
-use super::foreign::again;
-use super::paths::LOCK;
-use crate::library::{SharedLibrary, SimClient, lock, shared};
 
 /// The time limit of a deletion after its examination, as the console sets it.
 const PATIENCE: Duration = Duration::from_secs(15);

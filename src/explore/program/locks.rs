@@ -1,4 +1,6 @@
-//! A program that acquires and releases a lock of the library.
+//! A program that acquires and releases a lock of the library, in one of several ways.
+//!
+//! An error of the library ends a round; whether the next round begins depends on the error.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -8,17 +10,14 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{Either, select};
+use zookeeper_client::Error;
+
+use super::facts::{Board, Failure, Hold, HoldKind, LOCK, Outcome, Patience, RESOURCE, SECOND_LOCK, Stage};
+use crate::library::{SharedLibrary, shared};
 use lockscope_lock::{
     Access, Algorithm, Guard, Lock, LockError, LockOptions, Multi, Naming, Reentrant, ReentrantGuard,
 };
 use lockscope_requests::Requests;
-use zookeeper_client::Error;
-
-use super::board::Board;
-use super::facts::{Failure, Hold, HoldKind, Outcome, Patience, Stage};
-use super::paths::{LOCK, RESOURCE, SECOND_LOCK};
-use super::round_end::RoundEnd;
-use crate::library::{SharedLibrary, shared};
 
 /// The time for which a program waits that does not wait for any time.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -365,5 +364,42 @@ async fn write_token(client: &Arc<dyn Requests>, token: i64) {
     let last: i64 = String::from_utf8_lossy(&data).parse().unwrap_or(0);
     if token > last {
         let _: Result<_, Error> = client.set_data(RESOURCE, token.to_string().as_bytes(), Some(stat.version)).await;
+    }
+}
+
+/// The error that ends a round.
+pub(super) struct RoundEnd {
+    pub(super) error: LockError,
+    /// Whether the lock was held before.
+    held: bool,
+}
+
+impl RoundEnd {
+    pub(super) fn held(error: LockError) -> Self {
+        Self { error, held: true }
+    }
+
+    /// Returns whether it is the last round. A deleted node, or a time that is over, leaves the session
+    /// alive, so the next round begins.
+    pub(super) fn is_last(&self) -> bool {
+        !matches!(self.error, LockError::NodeDeleted { .. } | LockError::TimedOut { .. })
+    }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        let error = match &self.error {
+            LockError::SessionExpired { .. } => Failure::Expired,
+            LockError::NodeDeleted { node } => Failure::Deleted(node.as_str().into()),
+            LockError::ConnectionLost { .. } => Failure::Disconnected,
+            LockError::TimedOut { .. } => Failure::TimedOut,
+            LockError::NumbersUsedUp { .. } => Failure::NumbersUsedUp,
+            other => Failure::Other(other.to_string()),
+        };
+        Outcome::Failed { error, held: self.held }
+    }
+}
+
+impl From<LockError> for RoundEnd {
+    fn from(error: LockError) -> Self {
+        Self { error, held: false }
     }
 }

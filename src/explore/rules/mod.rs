@@ -1,6 +1,5 @@
 //! What must hold in every schedule.
 
-mod awareness;
 mod deletion;
 mod limits;
 mod observer;
@@ -14,14 +13,13 @@ use std::sync::Arc;
 
 use crate::ensemble::{Author, Change, Commit, Ensemble, LinkId, Request, session_of};
 use crate::program::{Facts, Hold, HoldKind, Patience, RESOURCE};
-
-use awareness::{Awareness, Standing};
 use deletion::Deletions;
-pub use limits::Limit;
-use limits::Traces;
+use limits::{Awareness, Standing, Traces};
 use observer::Observations;
-pub use observer::Reach;
 use outcomes::Outcomes;
+
+pub use limits::Limit;
+pub use observer::Reach;
 
 /// Something that must hold and does not.
 #[derive(Clone, Debug, PartialEq, Eq)]

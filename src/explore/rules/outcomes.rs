@@ -3,14 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lockscope_base::znode::Sequence;
-use lockscope_sandbox::parts::{known, name};
-
 use super::Violation;
-use super::awareness::Awareness;
-use super::limits::Traces;
+use super::limits::{Awareness, Traces};
 use crate::ensemble::{Author, Change, Commit, Ensemble, session_of};
 use crate::program::{Facts, Failure, Outcome, Patience, Stage};
+use lockscope_base::znode::Sequence;
+use lockscope_sandbox::parts::{known, name};
 
 /// The seconds after which a waiter that hears everything knows that its node is deleted: five until
 /// its next look, and two to spare.

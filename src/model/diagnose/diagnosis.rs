@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::FxHashSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::code::{Evidence, Explains};
-use super::last_look::{LastLook, OpenCheck, OpenChecks, WhyOpen};
-use super::suspicion::{Judged, StandingFinding, Suspicion, SuspicionHistory, Unseen};
+use super::finding::{Evidence, Explains};
+use super::suspicion::{
+    Judged, LastLook, OpenCheck, OpenChecks, StandingFinding, Suspicion, SuspicionHistory, Unseen, WhyOpen,
+};
 use super::{Finding, Severity, TableAt, Thresholds};
 use crate::queue::{ClientIdentity, LockId, LockTable};
 use crate::server_view::ServerView;

@@ -41,22 +41,13 @@
 //! would have shown it.
 
 mod checks;
-mod code;
-mod contender_facts;
 mod context;
 mod diagnosis;
 mod facts;
 mod finding;
-mod last_leader;
-mod last_look;
-mod not_seen;
-mod pace;
-mod process;
-mod round_memory;
 #[cfg(test)]
 mod sentences;
 mod session_locks;
-mod slow_servers;
 #[cfg(test)]
 mod sound_elections;
 #[cfg(test)]
@@ -66,22 +57,14 @@ mod suspicion;
 #[cfg(test)]
 mod testing;
 mod thresholds;
-mod traits;
-mod unaware;
-mod unwatched;
 mod waits;
 
 pub use crate::queue::is_likely_election;
-pub use code::{Code, MAX_TITLE_WIDTH};
-pub use contender_facts::{AwaitedBy, Facts, HeldBy};
 pub use diagnosis::{Diagnosis, FindingChanges};
-pub use facts::{OwnerState, TableAt, WatchTarget};
-pub use finding::{Finding, Severity};
-pub use last_look::{LastLook, OpenCheck, WhyOpen};
-pub use not_seen::{NotSeen, not_seen};
-pub use pace::rest_between_checks;
+pub use facts::{AwaitedBy, Facts, HeldBy, OwnerState, TableAt, Unaware, WatchTarget};
+pub use finding::{Code, Finding, MAX_TITLE_WIDTH, Severity};
 pub use session_locks::{SessionLocks, WaitStyle, session_locks};
 pub use standstill::Standstill;
-pub use thresholds::{Flapping, Thresholds};
-pub use unaware::Unaware;
+pub use suspicion::{LastLook, OpenCheck, WhyOpen};
+pub use thresholds::{Flapping, NotSeen, Thresholds, not_seen, rest_between_checks};
 pub use waits::{Blocker, Cycle, Wait, Waits};

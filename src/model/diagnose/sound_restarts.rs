@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-use super::code::Evidence;
+use super::finding::Evidence;
 use super::testing::{DiagnosisFixture, curator, latch};
 use super::{Code, OwnerState, TableAt};
 use crate::queue::Change;

@@ -1,11 +1,16 @@
-//! The thresholds of findings, and how long they take to find.
+//! When a state becomes a finding: the thresholds, how long to look for each kind, and how often to
+//! look.
+//!
+//! A look that is too short proves nothing about the kinds in [`not_seen`]. A large table is looked
+//! at less often ([`rest_between_checks`]).
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::Code;
-use super::code::FoundAfter;
+use super::finding::FoundAfter;
+use crate::queue::LockTable;
 
 /// Maximum interval between looks at a table, for callers that want findings.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -100,5 +105,87 @@ impl Thresholds {
             FoundAfter::ChurnTime => CHURN_TIME.saturating_add(LOOK_INTERVAL),
             FoundAfter::EmptyTime => self.empty_after.saturating_add(LOOK_INTERVAL),
         }
+    }
+}
+
+/// A kind of finding that was not possible in the time of the look, so that its absence proves
+/// nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotSeen {
+    /// The kind of finding.
+    pub code: Code,
+    /// How long the table must be watched to find it.
+    pub needs: Duration,
+}
+
+/// Returns the kinds of findings that a look of length `looked` could not find, in the order of the
+/// codes.
+///
+/// Locks that may be stuck are findings themselves, so `stuck` is never among these kinds.
+pub fn not_seen(thresholds: &Thresholds, looked: Duration) -> Vec<NotSeen> {
+    let undecided = Code::ALL.into_iter().filter(|code| code.traits().found_after != FoundAfter::StuckTimeAtMost);
+    let all = undecided.map(|code| NotSeen { code, needs: thresholds.least_time_to_find(code) });
+    all.filter(|not_seen| not_seen.needs > looked).collect()
+}
+
+/// Maximum number of locks and contenders that are checked in about 20 ms.
+const FEW: usize = 25_000;
+
+/// Maximum pause between two checks, however many locks there are.
+const MAX_REST: Duration = Duration::from_secs(10);
+
+/// Returns the pause between two checks, in addition to the second that always lies between them.
+///
+/// The pause is a second for each 25,000 locks and contenders, at most 10 s, and zero below 25,000.
+/// A check takes about 1 µs for each of them. So checks use about 3 % of a core up to 250,000.
+pub fn rest_between_checks(table: &LockTable) -> Duration {
+    rest_between_checks_at(table.lock_count() + table.contender_count())
+}
+
+fn rest_between_checks_at(nodes: usize) -> Duration {
+    Duration::from_secs((nodes / FEW) as u64).min(MAX_REST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{DiagnosisFixture, curator};
+
+    #[test]
+    fn findings_that_need_more_time_than_the_look_are_listed() {
+        let codes = |seconds| -> Vec<Code> {
+            let found = not_seen(&Thresholds::default(), Duration::from_secs(seconds));
+            found.into_iter().map(|not_seen| not_seen.code).collect()
+        };
+        assert!(codes(2).contains(&Code::Deadlock) && !codes(3).contains(&Code::Deadlock));
+        assert!(codes(1).contains(&Code::MayBeStuck) && !codes(2).contains(&Code::MayBeStuck));
+        let of_six_seconds = [
+            Code::Ghost,
+            Code::MemberDisagrees,
+            Code::IdleHolder,
+            Code::EmptyParent,
+            Code::StaleOwner,
+            Code::ParticipantMissing,
+            Code::GrowingParents,
+            Code::Churning,
+        ];
+        assert_eq!(codes(6), of_six_seconds);
+        assert_eq!(codes(3_600), []);
+    }
+
+    #[test]
+    fn the_pause_is_zero_for_few_locks_and_grows_up_to_a_bound() {
+        let seconds =
+            [0, 24_999, 25_000, 100_000, 275_000, usize::MAX].map(|nodes| rest_between_checks_at(nodes).as_secs());
+        assert_eq!(seconds, [0, 0, 1, 4, 10, 10]);
+    }
+
+    #[test]
+    fn locks_count_and_contenders_too() {
+        let mut world = DiagnosisFixture::new();
+        for lock in 0..12_500 {
+            world.create(&curator(&format!("/{lock}"), 1), 1);
+        }
+        assert_eq!(rest_between_checks(&world.table), Duration::from_secs(1));
     }
 }

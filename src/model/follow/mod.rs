@@ -1,9 +1,8 @@
 //! Decides what to read and what to report. The observer and the import of transaction logs feed
 //! it.
-//! It knows no client, no runtime and no clock.
 //!
-//! [`Follower`] takes watch events and the answers to its reads, and returns reads to issue and
-//! [`Change`]s. Its rules:
+//! It knows no client, no runtime and no clock. [`Follower`] takes watch events and the answers to
+//! its reads, and returns reads to issue and [`Change`]s. Its rules:
 //!
 //! **Order.** On the wire, events and answers come in the order of the server. The caller must
 //! handle every event that came before an answer first. An event may be handled *earlier* than an
@@ -36,21 +35,19 @@
 //! the children, and the follower finds creations and deletions by comparing listings. It then
 //! keeps the names of all children of every listed node, costs a request for each change of a
 //! parent, and does not notice new data.
+//!
+//! **Urgency.** When more reads wait than fit into one request, the caller arranges them by what
+//! matters most for the locks.
 
-mod created;
-mod events;
-mod noted;
-mod pending_reads;
-mod read_order;
+mod pending;
 mod walk;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::created::CreatedContenders;
-use self::pending_reads::PendingReads;
 use crate::queue::{Change, Expectation, NO_SUCH_NODE};
 use lockscope_base::recipe::{Classifier, OwnRecipe, Role};
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat};
+use pending::{CreatedContenders, PendingReads};
 
 /// Above this many children that are no contenders, the descendants are counted before the children
 /// are listed.
@@ -316,4 +313,34 @@ pub fn outermost(roots: &[ZnodePath]) -> Vec<ZnodePath> {
         }
     }
     kept
+}
+
+impl Follower {
+    /// Sets the parent of the open queue, or none. The contenders of the open queue are read first.
+    pub fn set_open_queue(&mut self, parent: Option<ZnodePath>) {
+        self.pending.open_queue = parent;
+    }
+
+    /// Returns the parent of the open queue.
+    pub fn open_queue(&self) -> Option<&ZnodePath> {
+        self.pending.open_queue.as_ref()
+    }
+
+    /// Puts the most important reads first: the contenders below the open parent, then the first
+    /// contender of each other queue, because only
+    /// that one can hold the lock without having been read.
+    pub fn arrange_reads(&mut self) {
+        self.pending.arrange();
+    }
+
+    /// Returns whether a read is waiting that must not wait long. The owner of a lease is known
+    /// only from the sessions.
+    pub fn is_urgent(&self) -> bool {
+        self.urgent
+    }
+
+    /// Returns the existing lock parents and roots known so far, in any order.
+    pub fn parents(&self) -> impl Iterator<Item = &ZnodePath> {
+        self.parents.keys()
+    }
 }

@@ -11,22 +11,16 @@
 //! The module is pure. Architecture invariant: the number of series is bounded, whatever happens in
 //! the ensemble, and no two series have the same labels.
 
-mod collector;
 mod counters;
+mod exposition;
 mod families;
-mod health;
-mod histogram;
-mod merged;
-mod named_locks;
-mod plain_text;
 mod scrape;
-mod servers;
 #[cfg(test)]
 mod tests;
 
-pub use collector::{to_open_metrics, to_plain_text};
-pub use counters::EventCounters;
-pub use health::health;
-pub use histogram::{BOUNDS_SECONDS, Histogram};
-pub use named_locks::DEFAULT_MAX_LOCKS;
-pub use scrape::{LockCounts, LockFigures, LockLabels, LockState, OtlpFigures, ProcessFigures, Scrape, Scrapes};
+pub use counters::{DEFAULT_MAX_LOCKS, EventCounters};
+pub use exposition::{health, to_open_metrics, to_plain_text};
+pub use scrape::{
+    BOUNDS_SECONDS, Histogram, LockCounts, LockFigures, LockLabels, LockState, OtlpFigures, ProcessFigures, Scrape,
+    Scrapes,
+};

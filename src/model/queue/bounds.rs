@@ -1,4 +1,5 @@
-//! Bounds for how long a contender has held its lock, even when its acquisition was not seen.
+//! Bounds for how long a contender has held its lock, even when its acquisition was not seen, and
+//! for how long a parent that was found empty has been empty.
 //!
 //! A contender becomes a holder when its own node is created or when another node is deleted. It
 //! stays a holder until its own node is deleted. The table sees every deletion after the first
@@ -24,15 +25,14 @@
 //! hand-over.
 //!
 //! Two conditions must hold: the leader's clock never goes backwards, and the difference between
-//! this machine's clock and the leader's is known ([`Clock`](super::clock::Clock)). The difference
-//! is estimated from nodes that are created while the table is live. Before the first such node it
-//! comes from our own server, which reports when it accepted our connection. Without either, the
-//! clocks are assumed to agree, and a bound is wrong by as much as they differ.
+//! this machine's clock and the leader's is known ([`Clock`]). The difference is estimated from
+//! nodes that are created while the table is live. Before the first such node it comes from our own
+//! server, which reports when it accepted our connection. Without either, the clocks are assumed to
+//! agree, and a bound is wrong by as much as they differ.
 
 use std::time::Duration;
 
-use super::clock::Clock;
-use super::hold::{HoldBounds, LastHandover, TransactionTimes};
+use super::hold::{Clock, HoldBounds, LastHandover, TransactionTimes};
 use super::parent::Listing;
 use super::{Contender, LockId, LockQueue, LockTable};
 use lockscope_base::recipe::{LockKind, Recipe};
@@ -260,5 +260,20 @@ impl Clock {
     /// `now`.
     fn server_at_most(&self, now: Timestamp) -> Timestamp {
         Timestamp(now.0.saturating_sub(self.ahead_at_least()))
+    }
+}
+
+impl LockTable {
+    /// Dates the emptiness of the parents that were found empty: the next transaction of a known
+    /// time came after the deletion of their last child. Called at the end of a complete reading.
+    pub(super) fn prove_emptiness(&mut self, times: &TransactionTimes) {
+        let ahead = self.clock.ahead_ms();
+        for (id, record) in &mut self.elections.records {
+            let Some(since) = record.empty_since else { continue };
+            let listing = self.locks.get(id).and_then(|lock| self.parents.get(lock.path())?.listing);
+            let proven = listing.filter(|listing| !listing.disturbed).and_then(|listing| times.after(listing.last));
+            let proven = proven.map(|at| Timestamp(at.0.saturating_add(ahead)));
+            record.empty_since = proven.map(|proven| proven.min(since)).or(Some(since));
+        }
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConnectionState, Deleter};
+use super::event::SessionAtEnd;
 use crate::server_view::{MemberComparison, ServerView};
-use lockscope_base::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_base::znode::{Node, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// The reason for which a root that does not exist is unreadable.
 pub const NO_SUCH_NODE: &str = "there is no such node; it will be found when it is created";
@@ -101,4 +101,115 @@ pub enum Change {
         /// What the members showed.
         comparison: Arc<MemberComparison>,
     },
+}
+
+/// What a [silent](ConnectionState::Silent) ensemble means.
+pub const NO_ANSWER: &str = "the ensemble does not answer: it has stopped, has lost its majority, or cannot be reached";
+
+/// The state of the connection to the ensemble. It tells whether the table is accurate now.
+///
+/// New variants go to the end: a recording stores a variant by its position.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ConnectionState {
+    /// There is no session, or it is lost. The console is trying to connect.
+    Connecting {
+        /// The number of this attempt, from 1.
+        attempt: u32,
+        /// Why the last attempt failed.
+        reason: Option<String>,
+        /// When the next attempt starts; `None` while one is running.
+        next_try: Option<Timestamp>,
+    },
+    /// There is a session, and it is connected.
+    Connected {
+        /// The console's own session.
+        session: SessionId,
+        /// Whether one recursive watch per root is used. `false` for a server before 3.6.0, where
+        /// one-shot child watches are used instead.
+        recursive: bool,
+    },
+    /// There is a connection, but events arrive faster than they can be processed.
+    ///
+    /// The table is outdated until the next complete reading, which begins with the next
+    /// [`Connected`](Self::Connected).
+    Overloaded {
+        /// What is wrong, as a sentence.
+        reason: String,
+    },
+    /// The connection was cut. The session may still survive.
+    Lost {
+        /// Why the connection was cut.
+        reason: String,
+    },
+    /// The server refused us. There is no further attempt.
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// There is a connection, but the member of the ensemble behind it lags, so its data is
+    /// outdated.
+    ///
+    /// Everything is read again from another member, or from this one once it has caught up. That
+    /// reading begins with the next [`Connected`](Self::Connected).
+    Lagging {
+        /// The member, as `--connect` names it.
+        member: String,
+        /// What is wrong and what happens next, as a sentence.
+        reason: String,
+    },
+    /// There is a connection, but nothing has come from the ensemble for a while: no event, and no
+    /// answer to what it was asked. It may have stopped, lost its majority, or be out of reach.
+    ///
+    /// No event is missed as long as the connection lasts, so the next
+    /// [`Connected`](Self::Connected) makes the table accurate again without a reading.
+    Silent {
+        /// When something came for the last time.
+        since: Timestamp,
+    },
+}
+
+impl ConnectionState {
+    /// Returns why the locks are not seen.
+    pub fn why_not_seen(&self) -> &str {
+        match self {
+            Self::Lost { reason }
+            | Self::Overloaded { reason }
+            | Self::Refused { reason }
+            | Self::Lagging { reason, .. }
+            | Self::Connecting { reason: Some(reason), .. } => reason,
+            Self::Connecting { reason: None, .. } => "there is no connection",
+            Self::Silent { .. } => NO_ANSWER,
+            Self::Connected { .. } => "everything is read again",
+        }
+    }
+}
+
+/// The deleter of a node. Only the servers' transaction logs show it; watch events do not.
+///
+/// New variants go to the end: a recording stores a variant by its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Deleter {
+    /// A client of this session, by a request.
+    Session(SessionId),
+    /// The servers, with the session that owned the node: the session had expired.
+    Expiry,
+    /// The servers, with the session that owned the node: its client had closed the session.
+    Close,
+}
+
+impl Deleter {
+    /// Returns the session whose request deleted the node; `None` for the servers.
+    pub fn session(self) -> Option<SessionId> {
+        match self {
+            Self::Session(session) => Some(session),
+            Self::Expiry | Self::Close => None,
+        }
+    }
+
+    pub(super) fn session_at_end(self) -> SessionAtEnd {
+        match self {
+            Self::Expiry => SessionAtEnd::Expired,
+            Self::Session(_) | Self::Close => SessionAtEnd::Lived,
+        }
+    }
 }

@@ -1,6 +1,11 @@
-//! The events of a lock, and their cost in watch events.
+//! The events of a lock, what they cost in watch events, and how often they happen, per lock and
+//! for all locks.
+
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
+
+use lockscope_base::znode::Timestamp;
 
 /// The name for the end of a node whose session lived on: its client released it, or another client
 /// deleted it.
@@ -108,4 +113,197 @@ pub struct WatchEvents {
     pub herd: u64,
     /// The cost when each waiter watches its predecessor.
     pub chain: u64,
+}
+
+/// The window of a lock's rates, in milliseconds.
+const WINDOW_MS: i64 = 10_000;
+
+/// The length of the history, in seconds.
+const HISTORY_SECONDS: usize = 60;
+
+/// A lock's activity per second, over about the last ten seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Acquisitions per second.
+    pub acquisitions: f64,
+    /// Watch events per second if every waiter watched the parent.
+    pub herd: f64,
+    /// Watch events per second if each waiter watched its predecessor.
+    pub chain: f64,
+}
+
+/// Counts in the current and the previous window: a sliding rate in 20 bytes.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Sliding {
+    window: i64,
+    current: u32,
+    previous: u32,
+}
+
+impl Sliding {
+    fn roll(&mut self, now: Timestamp) {
+        let window = now.0.div_euclid(WINDOW_MS);
+        if window > self.window {
+            self.previous = if window == self.window + 1 { self.current } else { 0 };
+            self.current = 0;
+            self.window = window;
+        }
+    }
+
+    fn add(&mut self, count: u64, now: Timestamp) {
+        self.roll(now);
+        self.current = self.current.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "the milliseconds of one window fit a float exactly")]
+    fn per_second(mut self, now: Timestamp) -> f64 {
+        self.roll(now);
+        let into = now.0.rem_euclid(WINDOW_MS) as f64 / WINDOW_MS as f64;
+        (f64::from(self.previous) * (1.0 - into) + f64::from(self.current)) * 1000.0 / WINDOW_MS as f64
+    }
+}
+
+/// The counters of one lock.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Activity {
+    acquisitions: Sliding,
+    herd: Sliding,
+    chain: Sliding,
+    /// When a change last cost watch events in a herd.
+    woke_herd_at: Option<Timestamp>,
+}
+
+impl Activity {
+    pub(super) fn acquired(&mut self, now: Timestamp) {
+        self.acquisitions.add(1, now);
+    }
+
+    pub(super) fn cost(&mut self, events: WatchEvents, now: Timestamp) {
+        self.herd.add(events.herd, now);
+        self.chain.add(events.chain, now);
+        if events.herd > 0 {
+            self.woke_herd_at = Some(now);
+        }
+    }
+
+    pub(super) fn woke_herd_at(&self) -> Option<Timestamp> {
+        self.woke_herd_at
+    }
+
+    /// Returns a time within the last ten seconds before the last acquisition.
+    pub(super) fn acquired_after(&self) -> Option<Timestamp> {
+        (self.acquisitions.current > 0).then(|| Timestamp(self.acquisitions.window.saturating_mul(WINDOW_MS)))
+    }
+
+    pub(super) fn rates(&self, now: Timestamp) -> Rates {
+        Rates {
+            acquisitions: self.acquisitions.per_second(now),
+            herd: self.herd.per_second(now),
+            chain: self.chain.per_second(now),
+        }
+    }
+}
+
+/// Counters over all locks since the console started.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Totals {
+    /// The number of acquisitions seen.
+    pub acquisitions: u64,
+    /// The cost of all changes.
+    pub watch_events: WatchEvents,
+    /// The last minute, second by second.
+    pub history: History,
+}
+
+impl Totals {
+    pub(super) fn acquired(&mut self, now: Timestamp) {
+        self.acquisitions += 1;
+        self.history.at(now).acquisitions += 1;
+    }
+
+    pub(super) fn cost(&mut self, events: WatchEvents, now: Timestamp) {
+        self.watch_events.herd += events.herd;
+        self.watch_events.chain += events.chain;
+        let second = self.history.at(now);
+        second.watch_events.herd += events.herd;
+        second.watch_events.chain += events.chain;
+    }
+}
+
+/// The counts of one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Second {
+    /// The number of acquisitions.
+    pub acquisitions: u64,
+    /// The cost of the changes.
+    pub watch_events: WatchEvents,
+}
+
+/// The last minute, second by second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct History {
+    seconds: VecDeque<Second>,
+    last: i64,
+}
+
+impl History {
+    fn at(&mut self, now: Timestamp) -> &mut Second {
+        let second = now.0.div_euclid(1000);
+        if self.seconds.is_empty() || i128::from(second) - i128::from(self.last) >= HISTORY_SECONDS as i128 {
+            self.seconds.clear();
+            self.seconds.push_back(Second::default());
+            self.last = second;
+        }
+        while self.last < second {
+            self.seconds.push_back(Second::default());
+            self.last += 1;
+        }
+        while self.seconds.len() > HISTORY_SECONDS {
+            self.seconds.pop_front();
+        }
+        // A clock that went back adds to the newest second, so the sum stays right.
+        self.seconds.back_mut().expect("a second was pushed above")
+    }
+
+    /// Returns the last 60 seconds up to `now`, oldest first. Idle seconds are included. The last
+    /// entry is the current, unfinished second.
+    pub fn seconds(&self, now: Timestamp) -> Vec<Second> {
+        let behind = usize::try_from(now.0.div_euclid(1000).saturating_sub(self.last).max(0)).unwrap_or(usize::MAX);
+        let mut line = vec![Second::default(); HISTORY_SECONDS];
+        if self.seconds.is_empty() || behind >= HISTORY_SECONDS {
+            return line;
+        }
+        let end = HISTORY_SECONDS - behind;
+        for (slot, second) in line[..end].iter_mut().rev().zip(self.seconds.iter().rev()) {
+            *slot = *second;
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_steady_rate_is_measured_correctly_and_fades_when_it_ends() {
+        let mut activity = Activity::default();
+        for tick in 0..300 {
+            activity.acquired(Timestamp(tick * 100));
+        }
+        let rate = activity.rates(Timestamp(30_000)).acquisitions;
+        assert!((9.0..=11.0).contains(&rate), "{rate}");
+        assert!(activity.rates(Timestamp(60_000)).acquisitions.abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn history_moves_on_through_silent_seconds() {
+        let mut totals = Totals::default();
+        totals.acquired(Timestamp(1_000));
+        totals.acquired(Timestamp(4_500));
+        let line = totals.history.seconds(Timestamp(5_900));
+        let tail: Vec<_> = line[HISTORY_SECONDS - 5..].iter().map(|second| second.acquisitions).collect();
+        assert_eq!(tail, [1, 0, 0, 1, 0]);
+        assert!(totals.history.seconds(Timestamp(200_000)).iter().all(|second| *second == Second::default()));
+    }
 }

@@ -1,9 +1,17 @@
-//! An event as the timeline and the JSON show it.
+//! The output of the table: events as the timeline and the JSON show them, the most recent ones,
+//! and the locks that one session takes again and again while nobody else contends.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::event::{CLOSED, DELETED, GONE, SessionAtEnd};
-use super::{ClientIdentity, Contender, ContenderId, Deleter, HeldSince, LockEvent, LockName, LockQueue, WatchEvents};
+use super::{
+    ClientIdentity, Contender, ContenderId, Deleter, HeldSince, LockEvent, LockId, LockName, LockQueue, WatchEvents,
+};
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 
 /// An event with its lock, its contender and its cost.
@@ -135,5 +143,137 @@ impl Happening {
 
     pub(super) fn milliseconds(now: Timestamp, since: Timestamp) -> u64 {
         u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Minimum number of entries by which the timeline grows.
+const MIN_GROWTH: usize = 16;
+
+/// The most recent events, oldest first, up to a fixed number. `T` may include other entries, such
+/// as separators.
+#[derive(Clone, Debug)]
+pub struct Timeline<T = Happening> {
+    kept: VecDeque<T>,
+    capacity: usize,
+    dropped: u64,
+}
+
+impl<T> Timeline<T> {
+    /// Creates a timeline that keeps the last `capacity` entries, at least one.
+    pub fn new(capacity: usize) -> Self {
+        Self { kept: VecDeque::new(), capacity: capacity.max(1), dropped: 0 }
+    }
+
+    /// Adds an entry, and drops the oldest one when the timeline is full.
+    pub fn push(&mut self, happening: T) {
+        if self.kept.len() == self.capacity {
+            self.kept.pop_front();
+            self.dropped += 1;
+        }
+        if self.kept.len() == self.kept.capacity() {
+            // A plain `push_back` would double the room, beyond `capacity`.
+            let more = (self.kept.len() / 2).max(MIN_GROWTH).min(self.capacity - self.kept.len());
+            self.kept.reserve_exact(more);
+        }
+        self.kept.push_back(happening);
+    }
+
+    /// Returns the number of kept entries.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Returns whether the timeline has no entries.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Returns the number of the oldest kept entry. All entries that were ever pushed are numbered
+    /// from 0.
+    pub fn first(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Returns the entry with this number; `None` once it was dropped.
+    pub fn get(&self, number: u64) -> Option<&T> {
+        self.kept.get(usize::try_from(number.checked_sub(self.dropped)?).ok()?)
+    }
+
+    /// Returns how many kept entries satisfy `comes_first`. They must all come before those that do
+    /// not.
+    pub fn partition_point(&self, comes_first: impl FnMut(&T) -> bool) -> usize {
+        self.kept.partition_point(comes_first)
+    }
+
+    /// Returns all kept entries, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
+        self.kept.iter()
+    }
+}
+
+/// Maximum number of locks with a run. Those that ended make room first.
+const MAX_RUNS: usize = 10_000;
+
+/// A run ends when its session does not take the lock for this long.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+
+/// The acquisitions of a lock by one session, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenAgain {
+    /// The session.
+    pub session: SessionId,
+    /// When the first of them was seen, by this machine's clock.
+    pub since: Timestamp,
+    /// When the last of them was seen.
+    pub last: Timestamp,
+    /// How many there were.
+    pub times: u32,
+}
+
+/// The runs of all locks. Recordings store them beside the table, because older ones have no place
+/// for them there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunsOfOne(FxHashMap<LockId, TakenAgain>);
+
+impl RunsOfOne {
+    /// Takes in an event of a lock.
+    pub(super) fn take_in(&mut self, lock: LockId, happening: &Happening) {
+        let is_contended = happening.queue > 1;
+        match (happening.event, happening.session) {
+            (LockEvent::Acquired, Some(session)) if !is_contended => self.acquired(lock, session, happening.at),
+            (LockEvent::Enqueued, _) if !is_contended => {}
+            (LockEvent::Acquired | LockEvent::Enqueued | LockEvent::LockGone, _) => _ = self.0.remove(&lock),
+            _ => {}
+        }
+    }
+
+    /// Returns the run of a lock, if its last acquisition is not longer ago than a pause.
+    pub(super) fn of(&self, lock: LockId, now: Timestamp) -> Option<TakenAgain> {
+        self.0.get(&lock).copied().filter(|run| now.since(run.last) <= MAX_PAUSE)
+    }
+
+    /// Forgets the runs of all locks for which `stays` does not hold.
+    pub(super) fn retain(&mut self, stays: impl Fn(LockId) -> bool) {
+        self.0.retain(|id, _| stays(*id));
+    }
+
+    /// Forgets the runs of all sessions for which `stays` does not hold.
+    pub(super) fn retain_sessions(&mut self, stays: impl Fn(SessionId) -> bool) {
+        self.0.retain(|_, run| stays(run.session));
+    }
+
+    fn acquired(&mut self, lock: LockId, session: SessionId, at: Timestamp) {
+        if self.0.len() >= MAX_RUNS && !self.0.contains_key(&lock) {
+            self.0.retain(|_, run| at.since(run.last) <= MAX_PAUSE);
+            if self.0.len() >= MAX_RUNS {
+                return;
+            }
+        }
+        let first = TakenAgain { session, since: at, last: at, times: 0 };
+        let run = self.0.entry(lock).or_insert(first);
+        if run.session != session || at.since(run.last) > MAX_PAUSE {
+            *run = first;
+        }
+        (run.last, run.times) = (at, run.times.saturating_add(1));
     }
 }

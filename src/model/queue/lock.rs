@@ -1,22 +1,55 @@
-//! A lock and its contenders, in order.
+//! A lock and its contenders, in order, and the identity that names the lock in its table and after
+//! it is gone.
+//!
+//! A table has very many locks, so the fields that few of them need are stored apart, in
+//! [`RareParts`].
 
+use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use slab::Slab;
 
-use serde::{Deserialize, Serialize};
-
+use super::compact::{OptionalNumber, OrderKey, RankedKeys};
+use super::event::Activity;
 use super::handover::Handover;
-use super::head_wait::HeadWait;
 use super::hold::LastHandover;
-use super::lock_name::LockKey;
-use super::optional::OptionalNumber;
-use super::order::{OrderKey, RankedKeys};
-use super::rare::{RareParts, SessionExpired};
-use super::rate::Activity;
-use super::{Contender, ContenderState, HeldSince, LockId, LockName, Rates, WatchEvents};
-use lockscope_base::recipe::{LockKind, Recipe, RequestMode, Role};
-use lockscope_base::znode::{Timestamp, ZnodePath};
+use super::{ClientIdentity, Contender, ContenderState, HeldSince, Rates, WatchEvents};
+use lockscope_base::recipe::{Classification, LockKind, Recipe, RequestMode, Role};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+
+/// The id of a lock in its table. Ids are not reused during the table's lifetime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LockId(pub u64);
+
+/// The identity of a queue: its path, its recipe family, and its name where the parent has several.
+pub(super) type LockKey = (ZnodePath, Recipe, Option<Arc<str>>);
+
+/// Returns the identity of the queue at a place.
+pub(super) fn key_of(place: &Classification) -> LockKey {
+    (place.lock.clone(), place.family(), place.name.as_deref().map(Arc::from))
+}
+
+/// A lock's id, path and name: enough to name the lock after it is gone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LockName {
+    /// The lock's id in the table.
+    pub id: LockId,
+    /// The lock's path.
+    pub path: ZnodePath,
+    /// The queue's name; `None` where the parent has one queue.
+    pub name: Option<Arc<str>>,
+}
+
+/// Formats as `/locks/orders`, or as `/locks/orders [db]` where the parent has several queues.
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{} [{name}]", self.path),
+            None => self.path.fmt(f),
+        }
+    }
+}
 
 /// Stands in for the transaction number of an unread contender. Above all real numbers, with room
 /// for as many more.
@@ -53,7 +86,7 @@ pub struct LockQueue {
     family: Recipe,
     pub(super) several: bool,
     pub(super) free_listed: bool,
-    #[serde(with = "super::slots")]
+    #[serde(with = "super::compact")]
     pub(super) contenders: Slab<Contender>,
     pub(super) order: RankedKeys,
     /// How many contenders hold.
@@ -383,6 +416,64 @@ impl LockQueue {
         let czxid = if contender.is_read() { contender.czxid.0 } else { NOT_READ - contender.czxid.0 };
         OrderKey { ordinal: class + number, czxid, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
     }
+}
+
+/// The fields of a lock that has or had readers, leases, returned nodes or an expired holder.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct RareParts {
+    /// The read requests in the order. Everything about writers follows from them.
+    pub readers: RankedKeys,
+    /// The number of contenders with a lease.
+    pub leases: usize,
+    /// The number of returned contenders.
+    pub returned: usize,
+    /// The hand-over of a semaphore, kept while a contender is between the queue and a lease.
+    pub handover: Option<Box<Handover>>,
+    pub maximum: Option<u32>,
+    pub session_expired: Option<Box<SessionExpired>>,
+    /// The watch by which the first contender waits. A recording stores it beside the table, because
+    /// older ones have no place for it here.
+    #[serde(skip)]
+    pub head_wait: Option<Box<HeadWait>>,
+}
+
+/// A holder that lost its lock because its session expired.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionExpired {
+    /// When the deletion of its node was seen, by this machine's clock.
+    pub at: Timestamp,
+    /// The node's name.
+    pub node: Arc<str>,
+    /// The expired session.
+    pub session: SessionId,
+    /// The holder's client.
+    pub client: ClientIdentity,
+}
+
+/// What the node is that the head of a queue waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HeadAwaits {
+    /// A request behind it.
+    Behind,
+    /// A node that is gone.
+    Gone,
+    /// A node of another recipe.
+    Foreign,
+}
+
+/// The watch by which the head of a queue waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeadWait {
+    /// The transaction that created the head's node.
+    pub(super) head: Zxid,
+    /// The node that it waits for, by its name in the same parent.
+    pub node: Arc<str>,
+    /// What that node is.
+    pub awaits: HeadAwaits,
+    /// When a server first listed the watch after the head's turn, by this machine's clock.
+    pub since: Timestamp,
+    /// Whether two lists showed it.
+    pub(super) settled: bool,
 }
 
 #[cfg(test)]

@@ -24,101 +24,65 @@
 //!
 //! # Files
 //!
-//! - `table`, `lock` and `contender` have the data. `apply` takes a change and calls the others.
-//! - `placing` adds and removes contenders of the table, `turns` does so within one lock, and
-//!   `chain` derives who holds and who waits for whom.
-//! - `sync` ends complete readings, and `regroup` moves contenders when a hint changes.
-//! - `handover` and `semaphore` follow a contender from its queue node to its lease.
-//! - `hold`, `bounds` and `clock` bound how long a lock has been held.
-//! - `election` remembers who led, and who has gone.
-//! - `churn` and `taken_again` note which locks one session takes again and again.
-//! - `emptied` counts the parents whose children are all gone.
-//! - `sessions`, `identify`, `session_expired`, `pending_ends` and `settled_ends` know the clients
-//!   and how their sessions ended.
-//! - `unread`, `deleted`, `returned` and `samples` handle what is not fully known.
+//! What goes in is in `change`, what comes out in `event` and `happening`. The data, from the
+//! bottom up:
+//!
+//! - `contender` and `hold` have one contender. `lock` has a lock with its contenders, and `chain`
+//!   derives who holds and who waits for whom. `handover` follows a semaphore's contender from its
+//!   queue node to its lease. `parent` has the nodes that contenders stand below.
+//! - `client_identity`, `sessions` and `election::record` have what is remembered of clients and
+//!   leaders.
+//! - `compact` has the collections that keep all this small.
+//!
+//! The methods of the table, from the bottom up. A file calls only files above it in this list:
+//!
+//! - `table` has the table, its queries, and its form in recordings.
+//! - `clients` knows the clients, and how their sessions ended. `bounds` bounds how long a lock has
+//!   been held.
+//! - `election` remembers who led, and who has gone. `emptied` counts the parents whose children
+//!   are all gone.
+//! - `placing` adds and removes contenders, and carries out the hand-overs of semaphores.
+//! - `indirect` handles contenders that are known by other evidence than a read of their nodes.
+//! - `apply` takes a change and calls the others.
 
 mod apply;
 mod bounds;
 mod chain;
 mod change;
-mod child_index;
-mod children;
-mod churn;
 mod client_identity;
-mod clock;
-mod connection;
-mod consistency;
+mod clients;
+mod compact;
 mod contender;
-mod deleted;
-mod deleter;
-mod dropping;
 mod election;
 mod emptied;
-mod ensemble_state;
 mod event;
-mod expired_client;
-mod forget;
 mod handover;
 mod happening;
-mod head_wait;
-mod head_waits;
 mod hold;
-mod identify;
+mod indirect;
 mod lock;
-mod lock_index;
-mod lock_name;
-mod optional;
-mod order;
 mod parent;
-mod pending_ends;
 mod placing;
-mod rare;
-mod rate;
-mod regroup;
-mod resume;
-mod returned;
-mod sampled;
-mod samples;
-mod semaphore;
-mod session_expired;
 mod sessions;
-mod settled_ends;
-mod slots;
-mod sync;
 mod table;
-mod taken_again;
-mod timed;
-mod timeline;
-mod turns;
-mod unread;
 
-pub use change::{Change, NO_SUCH_NODE};
-pub use churn::{RunsOfOne, TakenAgain};
+pub use change::{Change, ConnectionState, Deleter, NO_ANSWER, NO_SUCH_NODE};
 pub use client_identity::{ClientIdentity, host_of};
-pub use connection::{ConnectionState, NO_ANSWER};
+pub use clients::SessionEvidence;
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
-pub use deleter::Deleter;
 pub use election::{
     ChangesOfLeader, Departure, DepartureEnd, ElectionKind, ElectionRecord, Elections, Expectation, LedBefore,
     is_empty_election, is_likely_election,
 };
 pub(crate) use election::{by_recipe, is_registry, leader_beside_latch};
 pub use emptied::{EmptiedBelow, ParentUse, TransactionAges};
-pub use ensemble_state::EnsembleState;
-pub use event::{CLOSED, DELETED, GONE, LockEvent, WatchEvents};
-pub use happening::Happening;
-pub use head_wait::{HeadAwaits, HeadWait};
+pub use event::{CLOSED, DELETED, GONE, History, LockEvent, Rates, Totals, WatchEvents};
+pub use happening::{Happening, RunsOfOne, TakenAgain, Timeline};
 pub use hold::HoldBounds;
-pub use lock::{ContenderRow, LockQueue};
-pub use lock_name::{LockId, LockName};
-pub use parent::ParentNode;
-pub use rare::SessionExpired;
-pub use rate::{History, Rates, Totals};
-pub use samples::{ChildRates, SampledCounts};
-pub use session_expired::SessionEvidence;
+pub use lock::{ContenderRow, HeadAwaits, HeadWait, LockId, LockName, LockQueue, SessionExpired};
+pub use parent::{ChildRates, ParentNode, SampledCounts};
 pub use sessions::LastConnection;
-pub use table::LockTable;
-pub use timeline::Timeline;
+pub use table::{EnsembleState, LockTable};
 
 #[cfg(test)]
 pub(crate) mod tests;

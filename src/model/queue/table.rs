@@ -1,4 +1,16 @@
-//! The table of all locks, and its queries.
+//! The table of all locks: its queries, its index of locks by path and name, and its form in
+//! recordings.
+//!
+//! The index also names several queues of one parent apart, and keeps the lock of a parent that was
+//! found empty until its first candidate shows the recipe. During an overload, the table takes
+//! samples of the parents' stats instead of changes of the queues.
+//!
+//! A recording stores some parts beside the table, because older recordings have no place for them
+//! in it: [`EnsembleState`] and the runs of one session here, and others in
+//! [`clients`](super::clients), [`election`](super::election) and [`indirect`](super::indirect). A
+//! table that was read from a file may be damaged, so [`is_consistent`](LockTable::is_consistent)
+//! checks whether its parts agree. For a recording that is handed to somebody else, the memory of
+//! clients and nodes that are gone is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -7,22 +19,21 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::children::Locks;
-use super::churn::RunsOfOne;
-use super::clock::Clock;
-use super::deleted::DeletedNodes;
+use super::compact::OrderKey;
+use super::contender::DeletedNodes;
 use super::election::Elections;
 use super::handover::Handover;
-use super::lock_name::LockKey;
-use super::parent::{Listing, Parent, ParentNode};
-use super::pending_ends::PendingEnds;
-use super::samples::Samples;
-use super::sessions::Sessions;
-use super::{ConnectionState, LockId, LockQueue, Totals};
+use super::hold::Clock;
+use super::lock::{LockKey, key_of};
+use super::parent::{Children, Listing, Locks, Parent, ParentNode, ParentSamples, Samples, is_searched};
+use super::sessions::{PendingEnds, Sessions};
+use super::{
+    ConnectionState, Contender, Happening, LockEvent, LockId, LockQueue, RunsOfOne, SampledCounts, TakenAgain, Totals,
+};
 use crate::ensemble::EnsembleLine;
-use crate::server_view::{MemberComparison, ServerView};
-use lockscope_base::recipe::{Classifier, OwnRecipe, Recipe};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use crate::server_view::{MemberComparison, ServerView, ViewExtras};
+use lockscope_base::recipe::{Classification, Classifier, LockKind, OwnRecipe, Recipe, RequestMode, Role};
+use lockscope_base::znode::{NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// Every lock below the observed roots.
 ///
@@ -295,5 +306,346 @@ impl LockTable {
             .range((from, Bound::Unbounded))
             .take_while(move |((at, ..), _)| at == path)
             .filter_map(|(_, id)| self.lock(*id))
+    }
+
+    /// Returns whether changes are reported as events. What the first complete reading finds
+    /// happened before anybody watched, so it is not reported.
+    pub fn is_reporting(&self) -> bool {
+        !matches!(self.phase, SyncPhase::Never | SyncPhase::Syncing { again: false })
+    }
+
+    pub(super) fn mark_parent(&mut self, path: &ZnodePath) {
+        let epoch = self.epoch;
+        if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
+            parent.epoch = epoch;
+        }
+    }
+
+    /// Returns the lock at a place, creating it if needed.
+    pub(super) fn lock_of(&mut self, place: &Classification, now: Timestamp, out: &mut Vec<Happening>) -> LockId {
+        let key = key_of(place);
+        if !self.names.contains_key(&key) {
+            self.take_over_empty_election(place);
+        }
+        if let Some(id) = self.names.get(&key) {
+            return *id;
+        }
+        let id = LockId(self.next_id);
+        self.next_id += 1;
+        // Shares the parent's copy of the path, so that memory holds each path once.
+        let path = self.parents.get_key_value(&place.lock).map_or(&place.lock, |(path, _)| path).clone();
+        let key = (path.clone(), key.1, key.2);
+        let mut lock = LockQueue::new(id, path, key.2.clone(), place.family());
+        lock.set_maximum(self.parents.get(&place.lock).and_then(|parent| parent.maximum));
+        if let Some(handover) = self.announced.remove(&key) {
+            lock.rare_mut().handover = Some(handover);
+        }
+        if self.is_reporting() {
+            out.push(Happening::new(LockEvent::LockFound, &lock, None, now));
+        }
+        self.names.insert(key, id);
+        self.locks.insert(id, Box::new(lock));
+        self.touched.insert(id);
+        id
+    }
+
+    /// Updates the names of a parent's queues after a contender joined or left a lock. Does nothing
+    /// if the lock has other contenders or had some before.
+    pub(super) fn name_apart_if_first_or_last(&mut self, id: LockId) {
+        // The client of a semaphore may be hidden when it arrives.
+        if self.lock(id).is_some_and(|lock| lock.len() <= 1 || lock.family().has_lease_nodes()) {
+            self.name_apart(id);
+        }
+    }
+
+    /// Names the queues of a parent if several of them have contenders, and removes the names
+    /// otherwise.
+    pub(super) fn name_apart(&mut self, id: LockId) {
+        let Some(path) =
+            self.locks.get(&id).filter(|lock| lock.kind() != LockKind::SingleNode).map(|lock| lock.path().clone())
+        else {
+            return;
+        };
+        let here = self.ids_at(&path);
+        let used = here.iter().filter(|id| self.locks.get(id).is_some_and(|lock| !lock.is_empty()));
+        let several = used.count() > 1;
+        for id in here {
+            if let Some(lock) = self.locks.get_mut(&id)
+                && lock.several != several
+            {
+                lock.several = several;
+                self.touched.insert(id);
+            }
+        }
+    }
+
+    /// Returns the locks at a path that stand for a parent. Single-node locks are left out.
+    pub(super) fn ids_at(&self, path: &ZnodePath) -> Vec<LockId> {
+        self.locks_at(path).filter(|lock| lock.kind() != LockKind::SingleNode).map(LockQueue::id).collect()
+    }
+
+    /// Returns the locks whose queue stands below a parent: those at its path, and the semaphore
+    /// that the parent belongs to.
+    pub(super) fn ids_queueing_at(&self, parent: &ZnodePath) -> Vec<LockId> {
+        let semaphores = Classifier::hints_beside(parent).into_iter().filter_map(|hint| Classifier::lock_of(&hint));
+        let paths = semaphores.chain([parent.clone()]);
+        let ids = paths.flat_map(|path| self.ids_at(&path));
+        ids.filter(|id| self.locks.get(id).is_some_and(|lock| lock.queue_path() == *parent)).collect()
+    }
+
+    /// Gives the lock of a parent that was found empty the recipe of its first candidate. The table
+    /// has no lock with that recipe there.
+    pub(super) fn take_over_empty_election(&mut self, place: &Classification) {
+        if matches!(place.recipe.kind(), LockKind::SingleNode | LockKind::Semaphore) {
+            return;
+        }
+        let key = key_of(&without_candidates(&place.lock));
+        let Some(id) = self.names.get(&key).copied() else { return };
+        let is_found_empty = self.elections.records.get(&id).is_some_and(|record| record.found_empty_since().is_some());
+        let Some(lock) = self.locks.get_mut(&id).filter(|lock| is_found_empty && lock.is_empty()) else { return };
+        lock.take_family(place.family(), place.name.as_deref().map(Into::into));
+        let new = lock.key_in_table();
+        self.names.remove(&key);
+        self.names.insert(new, id);
+    }
+}
+
+/// Returns the place of an election whose recipe is not known yet.
+pub(super) fn without_candidates(path: &ZnodePath) -> Classification {
+    Classification {
+        lock: path.clone(),
+        name: None,
+        recipe: Recipe::UnknownQueue,
+        role: Role::Queue,
+        mode: RequestMode::Exclusive,
+        sequence: None,
+    }
+}
+
+impl LockTable {
+    /// Returns what the samples show of a lock during an overload.
+    ///
+    /// Returns `None` at all other times, before the first sample, and for a single-node lock,
+    /// which has no parent to sample.
+    pub fn sampled(&self, lock: &LockQueue) -> Option<SampledCounts> {
+        if self.samples.is_empty() || lock.kind() == LockKind::SingleNode {
+            return None;
+        }
+        let queue = self.samples.get(&lock.queue_path())?.counts();
+        match lock.kind() {
+            LockKind::Semaphore if lock.family().has_lease_nodes() => {
+                Some(queue.plus(self.samples.get(&lock.lease_parent())?.counts()))
+            }
+            _ => Some(queue),
+        }
+    }
+
+    /// Returns the locks whose contenders queue below this node.
+    pub fn locks_queueing_at(&self, parent: &ZnodePath) -> Vec<LockId> {
+        self.ids_queueing_at(parent)
+    }
+
+    pub(super) fn sampled_parent(&mut self, path: ZnodePath, stat: &ZnodeStat, now: Timestamp) {
+        if self.is_in_step() {
+            return;
+        }
+        self.touched.extend(self.ids_queueing_at(&path));
+        let samples = ParentSamples::with(self.samples.get(&path), stat, now);
+        self.samples.insert(path, samples);
+    }
+
+    pub(super) fn note_runs(&mut self, happenings: &[Happening]) {
+        for happening in happenings {
+            if let Some(lock) = &happening.lock {
+                self.runs.take_in(lock.id, happening);
+            }
+        }
+    }
+
+    /// Returns how one session takes a lock again and again, up to `now`, while nobody else is in its
+    /// queue.
+    pub fn taken_again(&self, lock: &LockQueue, now: Timestamp) -> Option<TakenAgain> {
+        self.runs.of(lock.id(), now)
+    }
+
+    /// Returns the runs of all locks. They are not part of the serialized table.
+    pub fn runs_of_one(&self) -> &RunsOfOne {
+        &self.runs
+    }
+
+    /// Returns the table with the runs that were stored beside it.
+    #[must_use]
+    pub fn with_runs_of_one(mut self, runs: RunsOfOne) -> Self {
+        *self.runs = runs;
+        let locks = &self.locks;
+        self.runs.retain(|id| locks.contains_key(&id));
+        self
+    }
+}
+
+/// What the table knows of the ensemble as a whole, as a recording stores it. It is stored beside
+/// the table, because older recordings have no place for it in the table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnsembleState {
+    extras: ViewExtras,
+    line: Box<EnsembleLine>,
+    pending_ends: Box<PendingEnds>,
+}
+
+impl LockTable {
+    /// Returns what happened to the ensemble as a whole.
+    pub fn ensemble_line(&self) -> &EnsembleLine {
+        &self.line
+    }
+
+    /// Returns when the ensemble last changed in a way that makes sessions move, by this machine's
+    /// clock. See [`EnsembleLine::upheaval_at`].
+    pub fn upheaval_at(&self) -> Option<Timestamp> {
+        self.line.upheaval_at()
+    }
+
+    /// Returns what is known of the ensemble. It is not part of the serialized table.
+    pub fn ensemble_state(&self) -> EnsembleState {
+        let (line, pending_ends) = (self.line.clone(), self.pending_ends.clone());
+        EnsembleState { extras: self.view.extras(), line, pending_ends }
+    }
+
+    /// Returns the table with what was stored beside it.
+    #[must_use]
+    pub fn with_ensemble_state(mut self, state: EnsembleState) -> Self {
+        Arc::make_mut(&mut self.view).set_extras(&state.extras);
+        (self.line, self.pending_ends) = (state.line, state.pending_ends);
+        self
+    }
+
+    /// Notes in the time line whether the locks are seen.
+    pub(super) fn note_sight(&mut self, was_live: bool, now: Timestamp) {
+        match (was_live, self.is_live()) {
+            (true, false) => self.line.lost_sight(self.last_true.unwrap_or(now), self.connection.why_not_seen()),
+            (false, true) => self.line.sees_again(now),
+            _ => {}
+        }
+    }
+
+    /// Recounts the contenders. Linear in the number of locks.
+    ///
+    /// Earlier versions counted a semaphore's client twice while it had two nodes, also in
+    /// recordings.
+    pub fn recount(&mut self) {
+        self.contenders = self.locks.values().map(|lock| lock.len()).sum();
+    }
+
+    /// Returns whether every reference in the table has a target. Linear in the number of
+    /// contenders.
+    ///
+    /// A table that only [`apply`](Self::apply) has changed is consistent. A deserialized table is
+    /// used only if it is consistent.
+    pub fn is_consistent(&self) -> bool {
+        let locks = self.locks.iter().all(|(id, lock)| lock.id() == *id && lock.is_consistent() && id.0 < self.next_id);
+        let names = self.names.iter().all(|(name, id)| self.lock(*id).is_some_and(|lock| lock.key_in_table() == *name));
+        let nodes = self.parents.values().flat_map(|parent| parent.children.iter(&self.locks));
+        let parents = self.parents.iter().all(|(path, parent)| self.is_parent_consistent(path, &parent.children));
+        locks
+            && names
+            && parents
+            && self.names.len() == self.locks.len()
+            && nodes
+                .into_iter()
+                .all(|(_, (id, slot))| self.lock(id).is_some_and(|lock| lock.contenders.contains(slot as usize)))
+    }
+
+    fn is_parent_consistent(&self, path: &ZnodePath, children: &Children) -> bool {
+        let Children::OfLock(id) = children else { return true };
+        let stands_below = |lock: &LockQueue| match lock.family().kind() {
+            LockKind::SingleNode => lock.path().parent_str() == Some(path.as_str()),
+            _ => lock.path() == path,
+        };
+        id.0 < self.next_id && self.lock(*id).is_none_or(|lock| is_searched(lock) && stands_below(lock))
+    }
+}
+
+impl LockQueue {
+    fn is_consistent(&self) -> bool {
+        let hidden = self.hidden();
+        let is_in_place =
+            |key: OrderKey| self.contenders.contains(key.slot as usize) && self.key(key.slot as usize) == key;
+        let found =
+            self.handover().is_none_or(|handover| handover.found().iter().all(|slot| self.contenders.contains(*slot)));
+        let count = |counts: fn(&Contender) -> bool| self.contenders.iter().filter(|(_, found)| counts(found)).count();
+        found
+            && hidden.into_iter().chain(self.order.iter()).all(is_in_place)
+            && hidden.is_none_or(|hidden| self.order.get(self.order.rank(hidden)) != Some(hidden))
+            && self.order.len() + usize::from(hidden.is_some()) == self.contenders.len()
+            && self.readers().iter().all(|key| is_in_place(key) && self.is_reader(key))
+            && self.readers().len() == count(|contender| contender.mode == RequestMode::Read)
+            && self.leases() == count(|contender| contender.role == Role::Lease)
+            && self.returned() == count(|contender| contender.returned)
+            && self.holding() <= self.order.len()
+    }
+}
+
+impl LockTable {
+    /// Forgets sessions without contenders and deleted nodes, each known by its creating
+    /// transaction, unless they satisfy `session_stays` or `node_stays`.
+    ///
+    /// Keep those that later changes mention again: the table then knows as much about them as it
+    /// does with its whole memory.
+    pub fn forget_gone(&mut self, session_stays: impl Fn(SessionId) -> bool, node_stays: impl Fn(Zxid) -> bool) {
+        self.pending_ends.retain(&session_stays);
+        let Self { runs, sessions, .. } = self;
+        runs.retain_sessions(|session| session_stays(session) || sessions.contends(session));
+        self.sessions.retain_departed(session_stays);
+        self.deleted_nodes.retain(node_stays);
+        self.elections.forget_departures();
+    }
+
+    /// Removes the data of all contenders, and the names that were read from it.
+    pub fn forget_data(&mut self) {
+        for lock in self.locks.values_mut() {
+            for (_, contender) in &mut lock.contenders {
+                contender.data = NodeData::default();
+            }
+            if let Some(expired) = lock.rare.as_mut().and_then(|rare| rare.session_expired.as_mut()) {
+                expired.client.name = None;
+            }
+        }
+        self.sessions.forget_names();
+        self.elections.forget_names();
+        self.pending_ends.forget_names();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::queue::ClientIdentity;
+    use crate::queue::tests::fixture::TableFixture;
+    use lockscope_base::znode::SessionId;
+
+    #[test]
+    fn departed_sessions_are_forgotten_unless_they_return_and_contenders_stay_known() {
+        let mut fixture = TableFixture::new();
+        for owner in 1..4 {
+            let node = fixture.put_numbered("/a/lock-", owner);
+            fixture.write(&node, format!("worker-{owner}").as_bytes());
+            fixture.apply(fixture.observed(&node));
+            if owner < 3 {
+                fixture.tree.remove(&node);
+                fixture.delete(&node);
+            }
+        }
+        let name = |fixture: &TableFixture, session| fixture.table.identity(SessionId(session)).name;
+        fixture.table.forget_gone(|session| session == SessionId(2), |_| false);
+        assert_eq!(
+            [1, 2, 3].map(|session| name(&fixture, session).is_some()),
+            [false, true, true],
+            "the first is gone for good"
+        );
+        fixture.table.forget_data();
+        assert_eq!([2, 3].map(|session| name(&fixture, session)), [None, None]);
+        let lock = fixture.table.locks().next().unwrap();
+        let holder = lock.first_holder().unwrap();
+        assert_eq!(holder.data.bytes(), b"");
+        let known = fixture.table.identity_of(holder);
+        assert_eq!(known, ClientIdentity { session: Some(SessionId(3)), ..ClientIdentity::default() });
     }
 }

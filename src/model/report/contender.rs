@@ -1,15 +1,20 @@
-//! A contender as JSON.
+//! Contenders, their clients, and sessions with what they wait for, as JSON.
+//!
+//! [`ClientFacts`] is the client behind a contender, a finding or a session. [`SessionFacts`] and
+//! [`WaitFacts`] are the sessions and the wait-for graph.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use super::client::{ClientFacts, ConnectionFacts};
 use super::rfc3339;
-use crate::diagnose::{Facts, HeldBy, TableAt};
-use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
+use crate::diagnose::{Facts, HeldBy, SessionLocks, TableAt, Wait, WaitStyle, Waits};
+use crate::queue::{
+    ClientIdentity, Contender, ContenderRow, ContenderState, LastConnection, LockId, LockQueue, LockTable,
+};
 use lockscope_base::recipe::RequestMode;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
@@ -122,9 +127,158 @@ fn encode(bytes: &[u8], truncated: bool) -> (Cow<'_, str>, &'static str) {
     }
 }
 
+/// The identity of a client, now or before it disconnected.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ClientFacts {
+    /// The client's address, while a server lists its connection, or while the server that listed
+    /// it last does not answer.
+    client: Option<Arc<str>>,
+    /// The client's name in its node.
+    client_name: Option<Arc<str>>,
+    /// The client's last address, once no server lists its connection any more.
+    was_client: Option<Arc<str>>,
+    /// When a server last listed that connection.
+    client_last_seen_at: Option<String>,
+}
+
+impl From<&ClientIdentity> for ClientFacts {
+    fn from(identity: &ClientIdentity) -> Self {
+        let ClientIdentity { name, address, last_listed, .. } = identity;
+        Self {
+            client: address.clone().filter(|_| last_listed.is_none()),
+            client_name: name.clone(),
+            was_client: address.clone().filter(|_| last_listed.is_some()),
+            client_last_seen_at: last_listed.and_then(rfc3339),
+        }
+    }
+}
+
+/// A client's connection, as the servers list it or listed it last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct ConnectionFacts<'a> {
+    session_timeout_ms: Option<u64>,
+    client_connected_at: Option<String>,
+    /// The last operation in the server's abbreviation.
+    client_last_request: Option<&'a str>,
+}
+
+impl<'a> From<Option<LastConnection<'a>>> for ConnectionFacts<'a> {
+    fn from(last: Option<LastConnection<'a>>) -> Self {
+        let Some(LastConnection { connection, .. }) = last else { return Self::default() };
+        Self {
+            session_timeout_ms: connection.timeout_ms,
+            client_connected_at: connection.established.and_then(rfc3339),
+            client_last_request: connection.last_operation.as_deref(),
+        }
+    }
+}
+
+/// A session that holds or waits for a lock.
+#[derive(Serialize)]
+pub struct SessionFacts<'a> {
+    session: String,
+    #[serde(flatten)]
+    client: ClientFacts,
+    server: Option<&'a str>,
+    #[serde(flatten)]
+    connection: ConnectionFacts<'a>,
+    last_heard_at: Option<String>,
+    expires_in_ms: Option<u64>,
+    liveness: &'static str,
+    /// `null` when the session does not wait.
+    style: Option<&'static str>,
+    holds: Vec<&'a str>,
+    waits_for: Vec<&'a str>,
+}
+
+impl<'a> SessionFacts<'a> {
+    /// Creates the facts of a session.
+    pub fn new(row: &SessionLocks, table_at: TableAt<'a>) -> Self {
+        let found = table_at.view().connection_of(row.session);
+        let connection = found.map(|(_, connection)| connection);
+        let (life, expires_in) = table_at.owner_state(row.session, row.since);
+        let path = |lock: &LockId| path(*lock, table_at.table());
+        Self {
+            session: row.session.to_string(),
+            client: (&table_at.table().identity(row.session)).into(),
+            server: found.map(|(server, _)| server.address.as_str()),
+            connection: table_at.table().last_connection(row.session).into(),
+            last_heard_at: connection.and_then(|connection| rfc3339(connection.last_heard?)),
+            expires_in_ms: expires_in.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            liveness: life.id(),
+            style: row.style(table_at).map(WaitStyle::id),
+            holds: row.holds.iter().filter_map(path).collect(),
+            waits_for: row.awaits.iter().filter_map(|(lock, _)| path(lock)).collect(),
+        }
+    }
+}
+
+/// The wait-for graph.
+#[derive(Serialize)]
+pub struct WaitFacts<'a> {
+    blockers: Vec<BlockerFacts<'a>>,
+    cycles: Vec<Vec<OneWait<'a>>>,
+    self_blocked: Vec<OneWait<'a>>,
+}
+
+#[derive(Serialize)]
+struct BlockerFacts<'a> {
+    session: String,
+    #[serde(flatten)]
+    client: ClientFacts,
+    holds_up: usize,
+    /// Whether the true number may be higher, since the count is bounded.
+    at_least: bool,
+    locks: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct OneWait<'a> {
+    session: String,
+    #[serde(flatten)]
+    client: ClientFacts,
+    node: &'a str,
+    waits_for: Option<&'a str>,
+    held_by: String,
+    held_node: &'a str,
+}
+
+impl<'a> WaitFacts<'a> {
+    /// Creates the facts of the whole graph.
+    pub fn new(waits: &'a Waits, table: &'a LockTable) -> Self {
+        let one = |wait: &'a Wait| OneWait {
+            session: wait.waiter.to_string(),
+            client: (&table.identity_at(wait.lock, &wait.node, wait.waiter)).into(),
+            node: &wait.node,
+            waits_for: path(wait.lock, table),
+            held_by: wait.blocker.to_string(),
+            held_node: &wait.held,
+        };
+        let blockers = waits.blockers().iter().map(|blocker| BlockerFacts {
+            session: blocker.session.to_string(),
+            client: (&table.identity(blocker.session)).into(),
+            holds_up: blocker.holds_up,
+            at_least: blocker.at_least,
+            locks: blocker.locks.iter().filter_map(|lock| path(*lock, table)).collect(),
+        });
+        Self {
+            blockers: blockers.collect(),
+            cycles: waits.cycles().iter().map(|cycle| cycle.iter().map(one).collect()).collect(),
+            self_blocked: waits.self_blocked().iter().map(one).collect(),
+        }
+    }
+}
+
+fn path(lock: LockId, table: &LockTable) -> Option<&str> {
+    table.lock(lock).map(|lock| lock.path().as_str())
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use lockscope_base::znode::Timestamp;
 
     #[test]
     fn data_is_text_where_it_is_utf8_and_base64_where_it_is_not() {
@@ -138,5 +292,28 @@ mod tests {
         assert_eq!(encode(b"ab\xf0\x9f", true), ("ab".into(), "utf8"));
         assert_eq!(encode(b"ab\xf0\x9f", false).1, "base64", "the whole of it ends in a broken character");
         assert_eq!(encode(b"a\xffb\xf0\x9f", true).1, "base64", "broken before the cut");
+    }
+
+    #[test]
+    fn a_former_address_has_its_own_field() {
+        let identity = |last_listed| ClientIdentity {
+            name: Some("worker-3".into()),
+            address: Some("10.0.4.17:51586".into()),
+            last_listed,
+            session: None,
+            unread: false,
+        };
+        let facts = |identity: &ClientIdentity| serde_json::to_value(ClientFacts::from(identity)).unwrap();
+        assert_eq!(
+            facts(&identity(None)),
+            json!({ "client": "10.0.4.17:51586", "client_name": "worker-3", "was_client": null, "client_last_seen_at": null })
+        );
+        assert_eq!(
+            facts(&identity(Some(Timestamp(0)))),
+            json!({
+                "client": null, "client_name": "worker-3", "was_client": "10.0.4.17:51586",
+                "client_last_seen_at": "1970-01-01T00:00:00.000Z",
+            })
+        );
     }
 }

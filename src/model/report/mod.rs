@@ -11,41 +11,21 @@
 //! Times are RFC 3339 in UTC with milliseconds, durations are in milliseconds, session ids are
 //! unsigned hex, and zxids are decimal numbers.
 
-mod client;
 mod contender;
-mod election;
 mod ensemble;
-mod ensemble_event;
 mod finding;
-mod gap;
-mod happening;
-mod initial;
 pub mod json;
 pub mod lines;
-mod lock;
-mod members;
 mod nagios;
-mod sample;
 mod snapshot;
-mod time;
-mod unreadable;
-mod verdict;
-mod waiting;
 
-pub use client::ClientFacts;
-pub use ensemble::Ensemble;
-pub use ensemble_event::{EnsembleEventFacts, EnsembleEventLine};
+pub use contender::{ClientFacts, SessionFacts, WaitFacts};
+pub use ensemble::{Ensemble, EnsembleEventFacts, EnsembleEventLine, MemberFacts, MembersFacts};
 pub use finding::{Check, FindingLine};
-pub use gap::GapLine;
-pub use happening::HappeningLine;
-pub use initial::{Initial, InitialLine};
-pub use lock::LockFacts;
-pub use members::{MemberFacts, MembersFacts};
+pub use json::rfc3339;
+pub use lines::{GapLine, HappeningLine, Initial, InitialLine, SampleFacts, SampleLine};
 pub use nagios::{ServiceStatus, StatusLine};
-pub use sample::{SampleFacts, SampleLine};
-pub use snapshot::Snapshot;
-pub use time::rfc3339;
-pub use waiting::{SessionFacts, WaitFacts};
+pub use snapshot::{LockFacts, Snapshot};
 
 /// The version of the contract.
 pub const SCHEMA: u32 = 1;

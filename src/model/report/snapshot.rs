@@ -1,14 +1,23 @@
 //! All locks at one time, as one JSON object.
+//!
+//! Each lock and each contender is built during serialization. A lock that is an election has the
+//! facts of the election, too.
 
 use std::collections::BTreeMap;
 
 use serde::ser::{Serialize, Serializer};
 
-use super::unreadable::Unreadable;
-use super::{Ensemble, EnsembleEventFacts, LockFacts, SCHEMA, rfc3339};
+use super::contender::ContenderFacts;
+use super::finding::{FindingFacts, Unreadable};
+use super::lines::SampleFacts;
+use super::{Ensemble, EnsembleEventFacts, SCHEMA, rfc3339};
 use crate::diagnose::{Diagnosis, TableAt};
-use crate::queue::{LockQueue, LockTable};
+use crate::queue::{ElectionKind, LockQueue, LockTable, WatchEvents};
+use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{Timestamp, ZnodePath};
+
+#[cfg(test)]
+mod tests;
 
 /// The locks of an ensemble at one time. Each lock and each contender is built during
 /// serialization.
@@ -55,7 +64,7 @@ impl<'a> Snapshot<'a> {
 }
 
 #[derive(serde::Serialize)]
-struct Fields<'a> {
+struct SnapshotFields<'a> {
     schema: u32,
     taken_at: Option<String>,
     ensemble: &'a Ensemble,
@@ -66,7 +75,7 @@ struct Fields<'a> {
 
 impl Serialize for Snapshot<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Fields {
+        SnapshotFields {
             schema: SCHEMA,
             taken_at: rfc3339(self.taken_at),
             ensemble: self.ensemble,
@@ -91,169 +100,140 @@ impl Serialize for Locks<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
+/// A lock with its contenders in queue order. All facts are computed during serialization.
+#[derive(Clone, Copy, Debug)]
+pub struct LockFacts<'a> {
+    lock: &'a LockQueue,
+    table_at: TableAt<'a>,
+    diagnosis: Option<&'a Diagnosis>,
+    now: Timestamp,
+}
 
-    use super::*;
-    use crate::queue::{Change, ConnectionState};
-    use crate::testing::{lost, path, reading, seen};
-    use lockscope_base::znode::{MAX_KEPT_DATA, SessionId, ZnodeStat, Zxid};
-
-    const NOW: Timestamp = Timestamp(1_714_574_467_250);
-
-    fn stat(czxid: i64, owner: Option<i64>, children: i32) -> ZnodeStat {
-        let created = Timestamp(NOW.0 - 1000 * (100 - czxid));
-        let stat = ZnodeStat::of_new(Zxid(czxid), created, owner.map(SessionId));
-        ZnodeStat { version: 2, cversion: children, num_children: children, ..stat }
+impl<'a> LockFacts<'a> {
+    /// Creates the facts of a lock. Ages are up to `now`, by the servers' clock. While the table is
+    /// not live, all states are unknown.
+    pub fn new(lock: &'a LockQueue, table_at: TableAt<'a>, now: Timestamp) -> Self {
+        Self { lock, table_at, diagnosis: None, now }
     }
 
-    fn node(at: &str, czxid: i64, owner: Option<i64>, data: &[u8]) -> Change {
-        seen(at, stat(czxid, owner, 0), data)
+    /// Adds the findings of the lock.
+    #[must_use]
+    pub fn with_diagnosis(self, diagnosis: Option<&'a Diagnosis>) -> Self {
+        Self { diagnosis, ..self }
     }
+}
 
-    fn parent(at: &str, children: i32) -> Change {
-        Change::Listed { path: path(at), stat: stat(1, None, children) }
+#[derive(serde::Serialize)]
+struct LockFields<'a> {
+    path: &'a str,
+    name: Option<&'a str>,
+    recipe: &'static str,
+    kind: LockKind,
+    /// Whether the rules of the queue are unknown, so that its first contender is assumed to hold.
+    assumed: bool,
+    next_sequence: Option<i64>,
+    /// The earliest provable time, by the servers' clock, since which the lock had no hand-over.
+    no_handover_since: Option<String>,
+    /// Counts during an overload, while the contenders are those from before it.
+    sampled: Option<SampleFacts>,
+    contenders: Contenders<'a>,
+    watch_cost: Option<WatchCost>,
+    #[serde(flatten)]
+    election: Option<ElectionFacts>,
+    findings: Findings<'a>,
+}
+
+#[derive(serde::Serialize)]
+struct WatchCost {
+    herd_per_release: u64,
+    chain_per_release: u64,
+}
+
+impl From<WatchEvents> for WatchCost {
+    fn from(events: WatchEvents) -> Self {
+        Self { herd_per_release: events.herd, chain_per_release: events.chain }
     }
+}
 
-    fn table(changes: Vec<Change>) -> LockTable {
-        let mut table = LockTable::new([path("/jobs/nightly")]);
-        reading(changes).for_each(|change| drop(table.apply(change, NOW)));
-        table
+impl Serialize for LockFacts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        LockFields {
+            path: self.lock.path().as_str(),
+            name: self.lock.name(),
+            recipe: self.lock.recipe().id(),
+            kind: self.lock.kind(),
+            assumed: self.lock.is_assumed(),
+            next_sequence: self.lock.next_sequence(),
+            no_handover_since: Some(self.table_at.table())
+                .filter(|table| table.is_live())
+                .and_then(|table| table.no_handover_since(self.lock))
+                .and_then(rfc3339),
+            sampled: self.table_at.table().sampled(self.lock).map(SampleFacts::from),
+            contenders: Contenders(*self),
+            watch_cost: self.lock.watch_cost().map(WatchCost::from),
+            election: ElectionFacts::of(self.table_at, self.lock),
+            findings: Findings(*self),
+        }
+        .serialize(serializer)
     }
+}
 
-    fn reported(table: &LockTable) -> Value {
-        let ensemble = Ensemble::new("zk1,zk2:2182/prod", Some(SessionId(-2)));
-        serde_json::to_value(Snapshot::new(&ensemble, table, NOW)).unwrap()
+struct Contenders<'a>(LockFacts<'a>);
+
+impl Serialize for Contenders<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let LockFacts { lock, table_at, now, .. } = self.0;
+        serializer.collect_seq(lock.rows(0..lock.len()).map(|row| ContenderFacts::new(lock, &row, table_at, now)))
     }
+}
 
-    #[test]
-    fn all_fields_of_the_contract_exist_and_unknown_facts_are_not_invented() {
-        let snapshot = reported(&table(vec![
-            parent("/locks/a", 2),
-            node("/locks/a/lock-0000000000", 10, Some(-1), b"10.0.4.17"),
-            node("/locks/a/lock-0000000001", 11, Some(7), b"\xac\xed"),
-            Change::Unreadable { path: path("/secret"), why: "no READ permission".to_owned() },
-        ]));
-        let contender = |number: u32, czxid: u32, session: &str| {
-            json!({
-                "node": format!("lock-000000000{number}"), "path": format!("/locks/a/lock-000000000{number}"),
-                "sequence": number, "mode": "exclusive", "state": "holds", "by": "order", "session": session, "ephemeral": true,
-                "created_at": "2024-05-01T14:39:37.250Z", "age_ms": 90_000, "czxid": czxid, "version": 2,
-                "data": "10.0.4.17", "data_encoding": "utf8", "data_length": 9, "data_truncated": false,
-                "waits_for": [], "waits_for_by": null,
-                "watches": "unknown", "client": null, "client_name": "10.0.4.17", "was_client": null,
-                "client_last_seen_at": null, "client_connected_at": null, "client_last_request": null, "session_timeout_ms": null,
-                "expires_in_ms": null, "liveness": "unknown", "silent_ms": null,
-                "held_at_least_ms": 90_000, "held_at_most_ms": 90_000, "locked_until": null,
-            })
+struct Findings<'a>(LockFacts<'a>);
+
+impl Serialize for Findings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let LockFacts { lock, diagnosis, .. } = self.0;
+        let found = diagnosis.into_iter().flat_map(|diagnosis| diagnosis.of(lock.id()));
+        serializer.collect_seq(found.map(FindingFacts::new))
+    }
+}
+
+/// The further fields of an election.
+#[derive(serde::Serialize)]
+pub(super) struct ElectionFacts {
+    /// Whether the recipe or the user says that this is an election (`certain`), or only the path
+    /// or the nodes' data (`likely`).
+    election: &'static str,
+    /// Since when the leader leads, by the servers' clock; absent if that is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leader_since: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes_of_leader: Option<Changes>,
+}
+
+/// How often the leadership changed. A number is absent if the election was not watched for that
+/// long.
+#[derive(serde::Serialize)]
+struct Changes {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_hour: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_day: Option<u32>,
+}
+
+impl ElectionFacts {
+    pub fn of(table_at: TableAt<'_>, lock: &LockQueue) -> Option<Self> {
+        let (table, now) = (table_at.table(), table_at.now());
+        let election = match table.election_kind(lock, now)? {
+            ElectionKind::Certain => "certain",
+            ElectionKind::Likely => "likely",
+            ElectionKind::Unknown => return None,
         };
-        let mut waiter = contender(1, 11, "0x7");
-        waiter["state"] = "waits".into();
-        waiter["by"] = Value::Null;
-        waiter["created_at"] = "2024-05-01T14:39:38.250Z".into();
-        waiter["age_ms"] = 89_000.into();
-        waiter["data"] = "rO0=".into();
-        waiter["client_name"] = Value::Null;
-        waiter["data_encoding"] = "base64".into();
-        waiter["data_length"] = 2.into();
-        waiter["waits_for"] = json!(["lock-0000000000"]);
-        waiter["waits_for_by"] = json!("recipe");
-        waiter["held_at_least_ms"] = Value::Null;
-        waiter["held_at_most_ms"] = Value::Null;
-        let server = |address: &str| json!({ "address": address, "mode": null, "version": null, "software": "unknown", "view": "none", "plain_beside_tls": false, "error": null });
-        let expected = json!({
-            "schema": 1,
-            "taken_at": "2024-05-01T14:41:07.250Z",
-            "ensemble": {
-                "connect": "zk1,zk2:2182/prod", "chroot": "/prod", "session": "0xfffffffffffffffe",
-                "servers": [server("zk1:2181"), server("zk2:2182")],
-            },
-            "locks": [{
-                "path": "/locks/a", "name": null, "recipe": "textbook-queue", "kind": "exclusive", "assumed": false, "next_sequence": 2,
-                "no_handover_since": "2024-05-01T14:39:37.250Z", "sampled": null,
-                "contenders": [contender(0, 10, "0xffffffffffffffff"), waiter],
-                "watch_cost": { "herd_per_release": 1, "chain_per_release": 1 },
-                "findings": [],
-            }],
-            "ensemble_events": [],
-            "unreadable": [{ "path": "/secret", "reason": "no READ permission" }],
-        });
-        assert_eq!(snapshot, expected);
-    }
-
-    #[test]
-    fn locks_are_ordered_by_path_and_several_queues_of_a_parent_are_named() {
-        let snapshot = reported(&table(vec![
-            node("/b/mutex", 12, Some(7), b""),
-            parent("/a", 2),
-            node("/a/y_lock_0000000001", 11, Some(7), b""),
-            node("/a/x_lock_0000000000", 10, Some(7), b""),
-        ]));
-        let locks: Vec<_> =
-            snapshot["locks"].as_array().unwrap().iter().map(|lock| (&lock["path"], &lock["name"])).collect();
-        let expected = [("/a".into(), "x".into()), ("/a".into(), "y".into()), ("/b/mutex".into(), Value::Null)];
-        assert_eq!(locks, expected.iter().map(|(path, name)| (path, name)).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_single_node_has_no_watch_cost_since_its_waiters_are_not_in_the_tree() {
-        let snapshot = reported(&table(vec![node("/jobs/nightly", 10, Some(7), b"worker-3")]));
-        let lock = &snapshot["locks"][0];
-        assert_eq!((&lock["path"], &lock["kind"]), (&"/jobs/nightly".into(), &"single-node".into()));
-        assert_eq!(lock["contenders"][0]["path"], "/jobs/nightly");
-        assert_eq!(lock["contenders"][0]["sequence"], Value::Null);
-        assert!(lock["watch_cost"].is_null() && lock["next_sequence"].is_null());
-    }
-
-    #[test]
-    fn a_contender_without_a_session_is_ownerless() {
-        let snapshot = reported(&table(vec![node("/hive/t/LOCK-EXCLUSIVE-0000000000", 10, None, b"q:1:IMPLICIT:x")]));
-        let contender = &snapshot["locks"][0]["contenders"][0];
-        assert_eq!((&contender["ephemeral"], &contender["liveness"]), (&false.into(), &"ownerless".into()));
-        assert!(contender["session"].is_null());
-    }
-
-    #[test]
-    fn large_data_is_truncated_and_marked() {
-        let data = "ö".repeat(MAX_KEPT_DATA);
-        let data = format!("x{data}");
-        let snapshot = reported(&table(vec![node("/a/lock-0000000000", 10, Some(7), data.as_bytes())]));
-        let contender = &snapshot["locks"][0]["contenders"][0];
-        assert_eq!(contender["data_encoding"], "utf8");
-        assert_eq!((&contender["data_truncated"], &contender["data_length"]), (&true.into(), &data.len().into()));
-        assert_eq!(contender["data"].as_str().unwrap().len(), MAX_KEPT_DATA - 1, "the cut character is left out");
-    }
-
-    #[test]
-    fn while_the_connection_is_lost_all_states_are_unknown() {
-        let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b"")]);
-        table.apply(lost(), NOW);
-        let lock = &reported(&table)["locks"][0];
-        assert_eq!(lock["contenders"][0]["state"], "unknown");
-        assert!(lock["contenders"][0]["held_at_least_ms"].is_null() && lock["no_handover_since"].is_null());
-    }
-
-    #[test]
-    fn during_an_overload_a_lock_has_sampled_counts() {
-        let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b""), parent("/a", 1)]);
-        table.apply(Change::Connection(ConnectionState::Overloaded { reason: "too much".to_owned() }), NOW);
-        let sample = ZnodeStat { cversion: 250, num_children: 50, ..stat(1, None, 0) };
-        table.apply(Change::Sampled { path: path("/a"), stat: sample }, NOW);
-        let lock = &reported(&table)["locks"][0];
-        assert_eq!(lock["contenders"][0]["state"], "unknown", "it is the one of before");
-        assert_eq!((&lock["sampled"]["children"], &lock["sampled"]["created"]), (&50.into(), &0.into()));
-        assert_eq!(lock["sampled"]["at"], "2024-05-01T14:41:07.250Z");
-    }
-
-    #[test]
-    fn only_filtered_locks_are_reported() {
-        let table =
-            table(vec![node("/a/lock-0000000000", 10, Some(7), b""), node("/b/lock-0000000000", 11, Some(7), b"")]);
-        let ensemble = Ensemble::new("zk1", None);
-        let left = table.locks().filter(|lock| lock.path().as_str() == "/b").collect();
-        let snapshot = serde_json::to_value(Snapshot::new(&ensemble, &table, NOW).with_locks(left)).unwrap();
-        assert_eq!(snapshot["locks"].as_array().unwrap().len(), 1);
-        assert_eq!(snapshot["locks"][0]["path"], "/b");
+        let held = lock.first_holder().and_then(|holder| table.hold_bounds(holder, now));
+        let since = held.filter(|held| table.is_live() && held.is_exact());
+        let leader_since = since.map(|held| table.server_time(now).minus(held.at_least)).and_then(rfc3339);
+        let changes = table.changes_of_leader(lock, now);
+        let changes = Changes { last_hour: changes.last_hour, last_day: changes.last_day };
+        let is_known = table.is_live() && changes.last_hour.is_some();
+        Some(Self { election, leader_since, changes_of_leader: is_known.then_some(changes) })
     }
 }

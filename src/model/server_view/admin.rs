@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::connection::{ListedConnection, client_address};
-use super::figure::Figure;
 use super::four_letter::Srvr;
+use super::listing::{ListedConnection, client_address};
+use super::monitor::Figure;
 use super::{Connection, Expiry, ListedSession, Monitor, ServerLimits, ServerSettings, WatchTotals, WatchedPath};
 use lockscope_base::znode::{SessionId, ZnodePath, Zxid};
 

@@ -11,59 +11,31 @@
 //! over TLS prove nothing ([`Provenance`]).
 
 pub mod admin;
-mod anchor;
-mod answers;
 mod clock;
-mod config;
-mod connection;
-mod ephemerals;
-mod expiry_clock;
-mod figure;
-mod first_listed;
+mod comparison;
+mod expiry;
 pub mod four_letter;
-mod health;
-mod lag;
 mod listing;
 mod member;
-mod member_comparison;
-mod member_extras;
 mod monitor;
-mod provenance;
-mod session;
 mod session_ends;
-mod session_timing;
-mod silence;
-mod software;
-mod sync_settings;
+mod settings;
 mod view;
-mod watch_event_rates;
-mod watches;
 
-pub use anchor::Anchor;
-pub use answers::{Liveness, Watchers};
-pub use clock::ServerClock;
-pub use config::{ConfiguredServer, EnsembleConfig, MAX_MEMBERS};
-pub use connection::Connection;
-pub use ephemerals::{Ephemerals, SessionEphemerals};
-pub use expiry_clock::{ExpiryBounds, ExpiryClock};
-pub use first_listed::FirstListed;
-pub use health::{Health, SLOW_WRITES, ServerLimits};
-pub use lag::{Lag, LagEvidence, LagWatch, Standing};
-pub use listing::{Keyed, Listing};
-pub use member::{AskedBy, MemberView, ServerMode};
-pub use member_comparison::{ComparedMember, Difference, MemberComparison};
-pub use member_extras::{Absence, AbsenceReason, MemberExtras, MemberProgress, ViewExtras};
-pub use monitor::{Monitor, WatchEventTotals};
-pub use provenance::{Provenance, Transport};
-pub use session::{Expiry, ListedSession};
-pub use session_ends::{EndLedger, ExpiredSession};
-pub use session_timing::{ServerSettings, SessionTiming};
-pub use silence::Silence;
-pub use software::Software;
-pub use sync_settings::SyncSettings;
-pub use view::{Load, MAX_ANSWER_AGE, ServerView};
-pub use watch_event_rates::WatchEventRates;
-pub use watches::{WatchTotals, WatchedPath, WatchingSessions};
+pub use clock::{Anchor, FirstListed, ServerClock};
+pub use comparison::{ComparedMember, Difference, Lag, LagEvidence, LagWatch, MemberComparison, Standing};
+pub use expiry::{Expiry, ExpiryBounds, ExpiryClock, ListedSession, ServerSettings, SessionTiming};
+pub use listing::{
+    Connection, Ephemerals, Keyed, Listing, SessionEphemerals, WatchTotals, WatchedPath, WatchingSessions,
+};
+pub use member::{
+    Absence, AbsenceReason, AskedBy, MemberExtras, MemberProgress, MemberView, Provenance, ServerMode, Transport,
+    ViewExtras,
+};
+pub use monitor::{Health, Monitor, SLOW_WRITES, ServerLimits, WatchEventTotals};
+pub use session_ends::{EndLedger, ExpiredSession, WatchEventRates};
+pub use settings::{ConfiguredServer, EnsembleConfig, MAX_MEMBERS, SyncSettings};
+pub use view::{Liveness, Load, MAX_ANSWER_AGE, ServerView, Silence, Software, Watchers};
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,5 @@
-//! Which sessions a server expired, by its own count.
+//! What the servers' own counts tell from one view to the next: which sessions a server expired,
+//! and how many watch events were sent.
 //!
 //! A leader or a standalone server counts the sessions that it expires: `zk_stale_sessions_expired`
 //! of `mntr`, `stale_sessions_expired` of AdminServer's `monitor`, from ZooKeeper 3.6 on. Measured
@@ -12,16 +13,26 @@
 //! - The count begins at 0 when the server's process starts.
 //!
 //! So when the count grew by as many as sessions went whose time was over, all of them expired. A
-//! count that does not match may be late, and waits for the next one. If that does not match either,
-//! some sessions were closed in the moment of their expiry. Then a session expired if a node of it
-//! went at its very expiry, and the server counted at least as many.
+//! count that does not match may be late, and waits for the next one. If that does not match
+//! either, some sessions were closed in the moment of their expiry. Then a session expired if a
+//! node of it went at its very expiry, and the server counted at least as many.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::monitor::WatchEventTotals;
+use super::view::Load;
 use super::{ExpiryBounds, ExpiryClock, ListedSession, Listing, MemberView, ServerView};
 use lockscope_base::znode::{SessionId, Timestamp};
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod watch_event_rates_tests;
 
 /// Maximum time until a count matches. After that, the sessions that went before stay unknown.
 const MAX_OPEN: Duration = Duration::from_secs(10);
@@ -190,5 +201,89 @@ impl<'a> Look<'a> {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// The length of the history, in seconds.
+const KEPT: i64 = 60;
+
+/// The watch events that the servers sent in the last minute, and the cost of asking for them.
+///
+/// A server reports only the number since it started, and is asked every few seconds. The events
+/// between two answers are spread evenly over the seconds between them.
+#[derive(Clone, Debug, Default)]
+pub struct WatchEventRates {
+    last: FxHashMap<String, (Timestamp, WatchEventTotals)>,
+    /// Events in each second.
+    sent: BTreeMap<i64, f64>,
+    /// The newest second that every server has reported.
+    reported: Option<i64>,
+    /// The total cost of asking, as of each view of the last minute.
+    loads: VecDeque<(Timestamp, Load)>,
+}
+
+impl WatchEventRates {
+    /// Takes a view. Linear in the number of servers.
+    pub fn add(&mut self, view: &ServerView) {
+        self.loads.push_back((view.at, view.asked));
+        while self.loads.front().is_some_and(|(at, _)| view.at.0 - at.0 > KEPT * 1000) {
+            self.loads.pop_front();
+        }
+        for member in &view.members {
+            let (Some(at), Some(totals)) = (member.counted_at, member.fired) else { continue };
+            match self.last.insert(member.address.clone(), (at, totals)) {
+                Some((before, earlier)) if before < at => {
+                    if let Some(since) = totals.since(&earlier) {
+                        self.spread(before, at, all(&since));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let known = |address: &String| view.members.iter().any(|member| member.address == *address);
+        self.last.retain(|address, _| known(address));
+        self.reported = view.fired().and_then(|_| {
+            let counted = view.members.iter().filter_map(|member| member.counted_at);
+            counted.min().map(second)
+        });
+        let oldest = second(view.at) - KEPT;
+        self.sent = self.sent.split_off(&oldest);
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a figure of a sparkline is rounded anyway")]
+    fn spread(&mut self, from: Timestamp, to: Timestamp, events: u64) {
+        let (first, last) = (second(from), second(to));
+        // Older seconds are not kept.
+        let first = first.max(last - KEPT);
+        let seconds = (last - first).max(1);
+        for at in last - seconds..last {
+            *self.sent.entry(at).or_default() += events as f64 / seconds as f64;
+        }
+    }
+
+    /// Returns the events in each of the last seconds that all servers reported, oldest first.
+    /// `None` when not all servers report.
+    pub fn seconds(&self) -> Option<Vec<f64>> {
+        let end = self.reported?;
+        Some((end - KEPT..end).map(|at| self.sent.get(&at).copied().unwrap_or(0.0)).collect())
+    }
+
+    /// Returns the cost of asking within at most the last minute, and the length of that time in
+    /// milliseconds.
+    pub fn recent_load(&self) -> Option<(Load, u64)> {
+        let ((from, before), (to, after)) = (self.loads.front()?, self.loads.back()?);
+        let during = u64::try_from(to.0 - from.0).ok().filter(|during| *during > 0)?;
+        let load = Load {
+            requests: after.requests.saturating_sub(before.requests),
+            bytes: after.bytes.saturating_sub(before.bytes),
+            time_ms: after.time_ms.saturating_sub(before.time_ms),
+        };
+        Some((load, during))
+    }
+}
+
+fn second(at: Timestamp) -> i64 {
+    at.0.div_euclid(1000)
+}
+
+fn all(totals: &WatchEventTotals) -> u64 {
+    let WatchEventTotals { created, deleted, changed, children } = *totals;
+    [deleted, changed, children].iter().fold(created, |sum, events| sum.saturating_add(*events))
+}

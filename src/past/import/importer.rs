@@ -1,28 +1,22 @@
 //! The way through the files: which snapshot to begin with, and what to do where transactions are
 //! missing.
+//!
+//! Where no snapshot tells what stood at a moment, the importer looks ahead in the logs.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use super::files::{Defect, ServerFile, ServerFiles, Transactions};
+use super::player::{Epochs, Player, Recording};
+use super::tree::{Followed, Tree};
+use super::{ImportError, ImportOptions, Imported, MissingTransactions, Progress};
+use crate::record::RecordedState;
 use lockscope_base::disk::{Entry, SnapshotEnd, SnapshotItem, Txn};
 use lockscope_base::recipe::{Classifier, is_never_reused};
 use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 use lockscope_model::follow::Follower;
 use lockscope_model::queue::LockTable;
-
-use super::ImportError;
-use super::ahead::stood;
-use super::epochs::Epochs;
-use super::files::{ServerFile, ServerFiles};
-use super::followed::Followed;
-use super::options::ImportOptions;
-use super::player::Player;
-use super::recording::Recording;
-use super::summary::{Imported, MissingTransactions, Progress};
-use super::transactions::{Defect, Transactions};
-use super::tree::Tree;
-use crate::record::RecordedState;
 
 /// The number of transactions between two reports of the progress.
 const REPORT_INTERVAL: u64 = 4_096;
@@ -343,4 +337,65 @@ fn follows(last: Zxid, next: Zxid) -> bool {
 
 fn is_next(last: Zxid, next: Zxid) -> bool {
     next.0 == last.0.saturating_add(1)
+}
+
+/// Returns the nodes that stood before the next transaction: those that go up to `until` and were not
+/// created on the way. Behind missing transactions, which `goes_on` tells, nobody knows that. Memory
+/// grows with the number of nodes, as that of the tree.
+pub(super) fn stood(
+    transactions: &mut Transactions,
+    until: Zxid,
+    is_followed: impl Fn(&str) -> bool,
+    goes_on: impl Fn(Zxid, Zxid) -> bool,
+) -> Result<BTreeSet<ZnodePath>, ImportError> {
+    let mut look = Ahead { created: BTreeSet::new(), stood: BTreeSet::new(), is_followed };
+    let mut last = None;
+    while let Some(entry) = transactions.next()? {
+        let zxid = entry.header.zxid;
+        if zxid > until || last.is_some_and(|last| !goes_on(last, zxid)) {
+            break;
+        }
+        last = Some(zxid);
+        match entry.txn {
+            Txn::Multi(multi) if multi.failure().is_some() => {}
+            Txn::Multi(multi) => multi.parts().for_each(|part| look.part(&part)),
+            Txn::CloseSession { deleted: Some(paths) } => paths.iter().for_each(|path| look.deletes(&path)),
+            part => look.part(&part),
+        }
+    }
+    Ok(look.stood)
+}
+
+struct Ahead<F> {
+    created: BTreeSet<ZnodePath>,
+    stood: BTreeSet<ZnodePath>,
+    is_followed: F,
+}
+
+impl<F: Fn(&str) -> bool> Ahead<F> {
+    fn part(&mut self, txn: &Txn<'_>) {
+        match txn {
+            Txn::Create(create) => {
+                if (self.is_followed)(&create.path)
+                    && let Ok(path) = ZnodePath::new(&create.path)
+                    && !self.stood.contains(&path)
+                {
+                    self.created.insert(path);
+                }
+            }
+            Txn::Delete { path, .. } => self.deletes(path),
+            _ => {}
+        }
+    }
+
+    fn deletes(&mut self, path: &str) {
+        if self.created.remove(path) {
+            return;
+        }
+        if (self.is_followed)(path)
+            && let Ok(path) = ZnodePath::new(path)
+        {
+            self.stood.insert(path);
+        }
+    }
 }

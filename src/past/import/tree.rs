@@ -1,12 +1,21 @@
-//! The nodes of the ensemble at one transaction, rebuilt from a snapshot and the logs after it.
+//! The nodes of the ensemble at one transaction, rebuilt from a snapshot and the logs after it, and
+//! the changes that an observer of this tree would report.
+//!
+//! The logs name only the session of a refused create. The tree tells which lock it was most likely
+//! for.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rustc_hash::FxHashMap;
 
 use lockscope_base::disk::{Create, NodeKind};
 use lockscope_base::recipe::{Classifier, Role};
 use lockscope_base::znode::{MAX_KEPT_DATA, Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_model::follow::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
+use lockscope_model::queue::{Change, Deleter};
+
+#[cfg(test)]
+mod taken_tests;
 
 /// How much data of a node is kept whose name is that of no contender: enough for the maximum of a
 /// semaphore, and for the name of a client. Its name may become a contender's later.
@@ -233,12 +242,137 @@ fn is_within(path: &str, ancestor: &str) -> bool {
     ancestor == "/" || path.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// A [`Follower`] whose reads are answered by a [`Tree`] at once.
+#[derive(Debug)]
+pub(super) struct Followed {
+    pub tree: Tree,
+    follower: Follower,
+}
+
+impl Followed {
+    pub fn new(tree: Tree, follower: Follower) -> Self {
+        Self { tree, follower }
+    }
+
+    /// Reads everything below the roots.
+    pub fn read_all(&mut self) -> Vec<Change> {
+        self.follower.begin(WatchStyle::Recursive);
+        self.answer_all();
+        self.follower.take_changes()
+    }
+
+    /// Reports a node that is new in the tree.
+    pub fn created(&mut self, path: &ZnodePath, zxid: Zxid) -> Vec<Change> {
+        self.event(NodeEvent::Created, path, zxid)
+    }
+
+    /// Reports a node with new data.
+    pub fn written(&mut self, path: &ZnodePath, zxid: Zxid) -> Vec<Change> {
+        self.event(NodeEvent::DataChanged, path, zxid)
+    }
+
+    /// Reports a node that is gone from the tree. `by` is who deleted it.
+    pub fn deleted(&mut self, path: &ZnodePath, zxid: Zxid, by: Option<Deleter>) -> Vec<Change> {
+        let mut changes = self.event(NodeEvent::Deleted, path, zxid);
+        for change in &mut changes {
+            if let (Change::Deleted { path: gone, .. }, Some(by)) = (&*change, by) {
+                *change = Change::DeletedBy { path: gone.clone(), zxid, by };
+            }
+        }
+        changes
+    }
+
+    /// Returns the ephemeral nodes of a session, of each parent the latest first. When they go
+    /// together, none of them becomes a holder on the way.
+    pub fn owned_by(&self, session: SessionId) -> Vec<ZnodePath> {
+        let mut owned: Vec<(Zxid, ZnodePath)> = self
+            .tree
+            .owned_by(session)
+            .filter_map(|path| Some((self.tree.node(path)?.stat.czxid, path.clone())))
+            .collect();
+        owned.sort_unstable_by(|one, other| other.cmp(one));
+        owned.into_iter().map(|(_, path)| path).collect()
+    }
+
+    fn event(&mut self, event: NodeEvent, path: &ZnodePath, zxid: Zxid) -> Vec<Change> {
+        self.follower.event(event, path, Some(zxid));
+        self.answer_all();
+        self.follower.take_changes()
+    }
+
+    fn answer_all(&mut self) {
+        while let Some(read) = self.follower.next_read(|_| true) {
+            let answer = self.answer(&read);
+            self.follower.answer(&read, answer);
+        }
+    }
+
+    fn answer(&self, read: &NodeRead) -> ReadAnswer {
+        let path = read.path();
+        let Some(node) = self.tree.node(path) else { return ReadAnswer::NoNode };
+        match read {
+            NodeRead::Node(_) => ReadAnswer::Node(node.clone()),
+            NodeRead::List(_) => ReadAnswer::Children(self.tree.children(path), node.stat),
+            NodeRead::Count(_) => ReadAnswer::Descendants(self.tree.descendants(path)),
+        }
+    }
+}
+
+/// The locks that are single nodes and stand.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    owners: BTreeMap<ZnodePath, SessionId>,
+    /// The lock that each session took last.
+    last_taken: FxHashMap<SessionId, ZnodePath>,
+}
+
+impl Taken {
+    /// Collects the locks of a tree.
+    pub fn of(tree: &Tree) -> Self {
+        let mut taken = Self::default();
+        for (path, node) in tree.ephemerals() {
+            if let Some(owner) = node.stat.ephemeral_owner.filter(|_| tree.is_single_node_lock(path)) {
+                taken.takes(path, owner);
+            }
+        }
+        taken
+    }
+
+    pub fn takes(&mut self, path: &ZnodePath, owner: SessionId) {
+        self.owners.insert(path.clone(), owner);
+        self.last_taken.insert(owner, path.clone());
+    }
+
+    pub fn released(&mut self, path: &ZnodePath) {
+        self.owners.remove(path);
+    }
+
+    pub fn closed(&mut self, session: SessionId) {
+        self.last_taken.remove(&session);
+    }
+
+    /// Returns whether any lock is taken: otherwise a refused create was not for a lock.
+    pub fn is_any(&self) -> bool {
+        !self.owners.is_empty()
+    }
+
+    /// Returns the lock that a session tried in vain: the one that it took last, if another has it
+    /// now; else the only one, if `is_all` says that no others exist.
+    pub fn tried_by(&self, session: SessionId, is_all: bool) -> Option<&ZnodePath> {
+        let others = |path: &&ZnodePath| self.owners.get(*path).is_some_and(|owner| *owner != session);
+        let only = || self.owners.keys().next().filter(|_| is_all && self.owners.len() == 1);
+        match self.last_taken.get(&session) {
+            Some(last) => Some(last).filter(others),
+            None => only().filter(others),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use lockscope_base::disk::{Entry, Txn};
     use lockscope_base::wire::{Writer, op};
-
-    use super::*;
 
     fn path(text: &str) -> ZnodePath {
         ZnodePath::new(text).unwrap()

@@ -1,16 +1,22 @@
-//! The page of an incident.
+//! The page of an incident, with the table of its events, and the page before the incidents of
+//! several ensembles.
+//!
+//! The page is light unless a screen asks for dark, so that paper is always light. Colour alone
+//! carries no information. Of too many events, the most important ones are listed, in the order of
+//! time.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use maud::{Markup, html};
 
-use super::bars::{self, picture};
-use super::events::{MAX_EVENTS, events};
-use super::lock_rows::{Incident, LockRows};
+use super::bars::picture;
 use super::paragraphs::told;
-use super::standstill::Standstill;
-use super::{sentences, style, words};
-use crate::record::history::PastContender;
+use super::{Incident, LockRows, Standstill, bars, words};
+use crate::record::history::{PastContender, clock_sentence};
+use crate::record::tables::ContenderEnd;
+use lockscope_base::znode::Timestamp;
+use lockscope_model::ensemble::EnsembleEventKind;
 use lockscope_model::text::human::{bounded, count, duration, exact_time, latency, plural};
 use lockscope_model::text::{Charset, html_page};
 
@@ -31,14 +37,14 @@ pub fn html(incident: &Incident<'_>, utc: bool) -> String {
     let gaps = incident.window.gaps.iter().filter(|gap| !gap.is_brief_reading() && !told.has(gap));
     let drawn = &incident.locks[..incident.locks.len().min(MAX_PICTURES)];
     let body = html! {
-        (style::hatching())
+        (hatching())
         main {
             h1 { "What happened to the locks" }
             p class="muted period" { (period) }
             @for paragraph in &told.paragraphs { p class="standstill" data-kind=(paragraph.kind) { (paragraph.text) } }
             @if let Some(sentence) = &told.calm { p class="standstill calm" { (sentence) } }
-            @for sentence in told.left_out.iter().chain(&sentences::left_out(incident)) { p { (sentence) } }
-            @for gap in gaps { p class="muted" { (sentences::nothing_seen(gap, utc)) } }
+            @for sentence in told.left_out.iter().chain(&words::left_out(incident)) { p { (sentence) } }
+            @for gap in gaps { p class="muted" { (words::nothing_seen(gap, utc)) } }
             @if !drawn.is_empty() { h2 { "Holders and waiters" } (legend()) }
             @for lock in drawn { (figure(incident, lock, utc)) }
             @if incident.locks.len() > drawn.len() {
@@ -48,7 +54,7 @@ pub fn html(incident: &Incident<'_>, utc: bool) -> String {
             (event_table(incident, utc))
         }
     };
-    html_page(&title, &style::rules(), &body)
+    html_page(&title, &rules(), &body)
 }
 
 fn legend() -> Markup {
@@ -162,3 +168,263 @@ fn event_table(incident: &Incident<'_>, utc: bool) -> Markup {
         }
     }
 }
+
+/// The most events on a page.
+pub(super) const MAX_EVENTS: usize = 400;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    pub at: Timestamp,
+    /// The kind of the event, as in `lockscope watch`.
+    pub what: &'static str,
+    pub lock: String,
+    pub who: String,
+    pub why: String,
+    /// The importance: of too many events, the highest weights stay.
+    weight: u64,
+}
+
+/// The weight of every event that is not one of a contender: higher than those.
+const CERTAIN: u64 = u64::MAX;
+
+/// Returns the events, and how many are left out.
+pub(super) fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
+    let window = incident.window;
+    let mut events: Vec<Event> = Vec::new();
+    for past in &window.contenders {
+        contender(past, &mut events);
+    }
+    for finding in &window.findings {
+        let lock = words::lock(&finding.lock, finding.name.as_deref());
+        let who = finding.node.as_deref().map(words::name).unwrap_or_default();
+        let event = |at, what, why| Event { at, what, lock: lock.clone(), who: who.clone(), why, weight: CERTAIN };
+        let why = format!("{}: {}", words::name(&finding.code), words::sentence(&finding.summary));
+        events.push(event(finding.raised_at, "finding-raised", why));
+        if let Some(cleared) = finding.cleared_at {
+            events.push(event(cleared, "finding-cleared", words::name(&finding.code)));
+        }
+    }
+    for gap in &window.gaps {
+        let event = |at, what, why| Event { at, what, lock: String::new(), who: String::new(), why, weight: CERTAIN };
+        events.push(event(gap.from, "gap-begins", words::sentence(&gap.reason)));
+        events.extend(gap.to.map(|to| event(to, "gap-ends", String::new())));
+    }
+    // The gaps have what was not seen.
+    for happened in window.ensemble.iter().filter(|event| event.what != EnsembleEventKind::NotSeen) {
+        let event = |at, why: &str| Event {
+            at,
+            what: happened.what.id(),
+            lock: String::new(),
+            who: happened.member.as_deref().map(words::name).unwrap_or_default(),
+            why: why.to_owned(),
+            weight: CERTAIN,
+        };
+        let detail = happened.detail.as_deref().map(words::sentence).unwrap_or_default();
+        events.push(event(happened.began.before, &detail));
+        events.extend(happened.ended.filter(|ended| *ended != happened.began).map(|ended| event(ended.before, "over")));
+    }
+    for attempts in &window.attempts {
+        let session = || attempts.session.map_or_else(String::new, |session| format!("session {session}"));
+        events.push(Event {
+            at: attempts.from,
+            what: "tried-in-vain",
+            lock: attempts.lock.as_deref().map(words::name).unwrap_or_default(),
+            who: attempts.client_name.as_deref().map_or_else(session, words::name),
+            why: plural(attempts.count, "time", "times"),
+            weight: attempts.count,
+        });
+    }
+    for deletion in &window.deletions {
+        events.push(Event {
+            at: deletion.at,
+            what: "deletion",
+            lock: words::name(&deletion.lock),
+            who: deletion.by.as_deref().map(words::name).unwrap_or_default(),
+            why: format!("{}: {}", words::name(&deletion.path), words::name(&deletion.result)),
+            weight: CERTAIN,
+        });
+    }
+    events.retain(|event| event.at >= window.from && event.at <= window.to);
+    let left_out = events.len().saturating_sub(MAX_EVENTS);
+    if left_out > 0 {
+        events.sort_by_key(|event| std::cmp::Reverse(event.weight));
+        events.truncate(MAX_EVENTS);
+    }
+    events.sort_by(|a, b| (a.at, &a.lock).cmp(&(b.at, &b.lock)));
+    (events, left_out)
+}
+
+fn contender(past: &PastContender, events: &mut Vec<Event>) {
+    let weight = past.held_at_least_ms().unwrap_or(0).max(past.waited_ms().unwrap_or(0));
+    let mut add = |at: Timestamp, what, why: String| {
+        let (lock, who) = (words::lock(&past.lock, past.name.as_deref()), words::client(past));
+        events.push(Event { at, what, lock, who, why, weight });
+    };
+    let ms = |ms: Option<u64>| ms.map(|ms| latency(std::time::Duration::from_millis(ms)));
+    if let Some(came) = past.enqueued_at {
+        add(came, "enqueued", String::new());
+    }
+    if let Some(acquired) = past.acquired {
+        let why = if acquired.exactly().is_some() {
+            ms(past.waited_ms()).map(|waited| format!("waited {waited}")).unwrap_or_default()
+        } else {
+            "at this time or earlier".to_owned()
+        };
+        add(acquired.before, "acquired", why);
+    }
+    if let Some(ended) = past.ended {
+        let held = || ms(past.held_at_least_ms()).filter(|_| past.acquired.is_some());
+        let why = match (ended.exactly(), held()) {
+            (None, _) => "at this time or earlier: it was not seen".to_owned(),
+            (Some(_), Some(held)) => format!("held {held}"),
+            (Some(_), None) => String::new(),
+        };
+        let what = match past.end {
+            ContenderEnd::Gone => ContenderEnd::Gone.id(),
+            ContenderEnd::Released | ContenderEnd::Open => "released",
+            ContenderEnd::Left => "left",
+            ContenderEnd::Expired => "expired",
+            ContenderEnd::Deleted => "deleted",
+            ContenderEnd::Closed => "closed",
+            ContenderEnd::Unknown => "ended",
+        };
+        add(ended.before, what, why);
+    }
+}
+
+/// One ensemble of an overview.
+#[derive(Clone, Debug)]
+pub struct EnsembleRow {
+    name: String,
+    connect: String,
+    /// The file of its page, relative to the overview.
+    page: String,
+    from: Timestamp,
+    to: Timestamp,
+    contenders: usize,
+    longest: Option<Duration>,
+    waited: Duration,
+    critical: usize,
+    warning: usize,
+    gaps: usize,
+    clock_ahead_ms: i64,
+}
+
+impl EnsembleRow {
+    /// Sums up an incident. `page` is the file of its page, relative to the overview.
+    pub fn new(name: &str, connect: &str, page: &str, clock_ahead_ms: i64, incident: &Incident<'_>) -> Self {
+        let window = incident.window;
+        let found = |severity| window.findings.iter().filter(|finding| finding.severity == severity).count();
+        Self {
+            name: name.to_owned(),
+            connect: connect.to_owned(),
+            page: page.to_owned(),
+            from: window.from,
+            to: window.to,
+            contenders: window.contenders.len() + window.left_out,
+            longest: incident.longest(),
+            waited: Duration::from_millis(incident.cost_ms()),
+            critical: found("critical"),
+            warning: found("warning"),
+            gaps: window.gaps.len(),
+            clock_ahead_ms,
+        }
+    }
+}
+
+/// Returns the overview as the text of an HTML file, the ensembles with the most waiting first.
+/// `failed` are ensembles without a page, each with the reason. Times are local unless `utc` is set.
+pub fn overview(mut rows: Vec<EnsembleRow>, failed: &[(String, String)], utc: bool) -> String {
+    rows.sort_by_key(|row| Reverse((row.waited, row.critical, row.warning)));
+    let body = html! {
+        main {
+            h1 { "What happened to the locks of " (rows.len() + failed.len()) " ensembles" }
+            @for (name, why) in failed { p class="standstill" { (words::sentence(name)) ": not seen: " (words::sentence(why)) "." } }
+            table {
+                thead { tr {
+                    th { "Ensemble" } th { "Servers" } th { "Time" } th { "Contenders" } th { "Waited in all" } th { "Longest standstill" }
+                    th { "Critical" } th { "Warnings" } th { "Gaps" }
+                } }
+                tbody { @for row in &rows { tr {
+                    td { a href=(row.page) { (words::sentence(&row.name)) } }
+                    td { (words::sentence(&row.connect)) }
+                    td {
+                        (words::period(row.from, row.to, utc))
+                        @if let Some(sentence) = clock_sentence(row.clock_ahead_ms) { "; " (sentence) }
+                    }
+                    td { (count(row.contenders)) }
+                    td { (duration(row.waited)) }
+                    td { @if let Some(longest) = row.longest { (latency(longest)) } @else { "-" } }
+                    td { (count(row.critical)) }
+                    td { (count(row.warning)) }
+                    td { (count(row.gaps)) }
+                } } }
+            }
+        }
+    };
+    html_page("Locks of several ensembles", &rules(), &body)
+}
+
+/// Returns the style sheet of the page.
+pub(super) fn rules() -> String {
+    let text = "body{background:PAPER;color:INK}.muted,.label,.time,dt,caption{fill:MUTED;color:MUTED}text{fill:INK}\
+        .label{fill:INK}.time{fill:MUTED}th,td{border-color:GRID}.grid{stroke:GRID}\
+        .hold{fill:HOLD}.hold.all{opacity:.55}.wait{fill:WAIT}.queue{fill:WAIT;opacity:.7}.unsure{fill:none;stroke:HOLD;stroke-dasharray:3 3}\
+        .gap{fill:url(#gap)}.hatch{stroke:MUTED}.finding.critical{fill:BAD}.finding.warning{fill:WARN}.finding.info{fill:MUTED}\
+        .deletion{stroke:BAD}.end{fill:BAD}.standstill{border-color:BAD}";
+    let with = |colours: [(&str, &str); 8]| {
+        colours.iter().fold(text.to_owned(), |rules, (name, colour)| rules.replace(name, colour))
+    };
+    let light = with([
+        ("PAPER", "#ffffff"),
+        ("INK", "#1b1f24"),
+        ("MUTED", "#505a64"),
+        ("GRID", "#dde1e6"),
+        ("HOLD", "#0b6bc2"),
+        ("WAIT", "#d08a2e"),
+        ("BAD", "#a3210f"),
+        ("WARN", "#9a6700"),
+    ]);
+    let dark = with([
+        ("PAPER", "#0f141a"),
+        ("INK", "#e8ecf0"),
+        ("MUTED", "#a9b4c0"),
+        ("GRID", "#2c343d"),
+        ("HOLD", "#5aa9ff"),
+        ("WAIT", "#e0a95c"),
+        ("BAD", "#ff8f7d"),
+        ("WARN", "#e3b341"),
+    ]);
+    format!("{LAYOUT}{light}@media screen and (prefers-color-scheme:dark){{{dark}}}")
+}
+
+/// Returns the hatching of gaps.
+pub(super) fn hatching() -> Markup {
+    html! {
+        svg class="patterns" width="0" height="0" aria-hidden="true" {
+            pattern id="gap" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                line class="hatch" x1="0" y1="0" x2="0" y2="6" stroke-width="1.5" {}
+            }
+        }
+    }
+}
+
+const LAYOUT: &str = "\
+:root{color-scheme:light dark}\
+body{margin:0 auto;padding:1.5rem;max-width:76rem;font:16px/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",\
+\"Liberation Sans\",Arial,sans-serif}\
+h1{font-size:1.6rem;line-height:1.25;margin:0 0 .5rem}h2{font-size:1.2rem;margin:2rem 0 .5rem;overflow-wrap:anywhere}\
+.standstill{font-size:1.1rem;margin:.75rem 0;padding-left:.75rem;border-left:4px solid;overflow-wrap:anywhere}\
+.calm{border-left-style:none;padding-left:0}\
+svg.patterns{position:absolute}figure{margin:1rem 0;break-inside:avoid}figure svg{display:block;width:100%;height:auto}figcaption{font-size:.9rem;overflow-wrap:anywhere}\
+svg text{font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Liberation Sans\",Arial,sans-serif;font-size:12px}\
+.end{font-size:14px;font-weight:600}.deletion{stroke-width:2}.grid{stroke-width:1;stroke-dasharray:2 4}\
+.table{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;width:100%}\
+caption{text-align:left;padding-bottom:.4rem}\
+th,td{padding:.2rem .6rem;border-bottom:1px solid;text-align:left;vertical-align:top;overflow-wrap:anywhere}\
+td.number,th.number{text-align:right;white-space:nowrap}td.whole{white-space:nowrap}\
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.2rem;margin:0}dd{margin:0;overflow-wrap:anywhere}\
+@page{size:A4 landscape;margin:10mm}\
+@media print{:root{font-size:11px}body{padding:0;max-width:none;font-size:1rem}.table{overflow:visible}\
+h2{break-after:avoid;margin-top:1rem}thead{display:table-header-group}tr{break-inside:avoid}\
+.hold,.wait,.queue,.finding,.gap{print-color-adjust:exact}}";

@@ -2,6 +2,9 @@
 //! are slices in its threads, hand-overs are flows, and the queue length is a counter. The format
 //! is described in the document "Trace Event Format".
 //!
+//! What is told of the incident stands beside its trace, as JSON. Slices that overlap are drawn
+//! below each other, in lanes, which are the threads.
+//!
 //! Times are in microseconds since 1970-01-01 UTC, exact to a millisecond. The importers of
 //! Perfetto have further requirements:
 //!
@@ -14,22 +17,19 @@
 //! - Texts have no `\u` escapes and no control characters, and no value of an event is an array.
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::causes::time_of;
-use super::facts;
-use super::lanes::lanes;
-use super::lock_rows::{Incident, LockRows};
-use super::queue_lengths::queue_lengths;
-use super::waits::{certain_hold, certain_wait};
-use super::words;
+use super::paragraphs::told;
+use super::{Incident, LockRows, certain_hold, certain_wait, queue_lengths, words};
 use crate::record::history::{PastContender, PastEnsembleEvent, PastGap};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{TimeRange, Timestamp};
-use lockscope_model::report::rfc3339;
+use lockscope_model::report::{EnsembleEventFacts, rfc3339};
 
 /// The most contenders in a trace; of more, those that held or waited longest. Such a file has less
 /// than 5 MB.
@@ -37,6 +37,7 @@ const MAX_CONTENDERS: usize = 5_000;
 
 /// The steps of a lock's counter, and the most locks with a counter.
 const COUNTER_STEPS: usize = 500;
+
 const MAX_COUNTERS: usize = 20;
 
 /// The first id of threads other than main ones; there are fewer locks than this.
@@ -193,7 +194,7 @@ impl TraceEvents {
             incident.window.left_out + incident.window.contenders.len() - shown.iter().filter(|shown| **shown).count();
         json!({
             "from": rfc3339(incident.window.from), "to": rfc3339(incident.window.to), "contendersLeftOut": left_out, "moreFindingsOrDeletions": incident.window.is_cut,
-            "causes": facts::causes(incident), "ensemble_events": facts::ensemble_events(incident),
+            "causes": causes(incident), "ensemble_events": ensemble_events(incident),
         })
     }
 
@@ -372,4 +373,79 @@ fn instant(name: String, cat: &'static str, pid: usize, at: Timestamp) -> TraceE
 fn metadata(what: &str, Thread { pid, tid }: Thread, key: &str, value: Value) -> TraceEvent {
     let args = Map::from_iter([(key.to_owned(), value)]);
     TraceEvent { name: what.to_owned(), ph: "M", pid, tid, args, ..TraceEvent::default() }
+}
+
+/// The most locks of a cause with a name.
+const MAX_LOCKS: usize = 20;
+
+/// Returns the causes, those that cost most first, and then the critical findings that none of them
+/// names.
+pub(super) fn causes(incident: &Incident<'_>) -> Value {
+    let told = told(incident, true);
+    let cause = told.paragraphs.iter().map(|cause| {
+        let locks = cause.locks.iter().take(MAX_LOCKS).map(|at| &incident.locks[*at]);
+        json!({
+            "kind": cause.kind,
+            "finding": cause.finding.map(words::name),
+            "from": rfc3339(cause.time.from),
+            "to": rfc3339(cause.time.to),
+            "cost_ms": cause.cost_ms,
+            "cost_at_most_ms": cause.most_cost_ms,
+            "locks": locks.map(|lock| words::lock(lock.path, lock.name)).collect::<Vec<_>>(),
+            "lock_count": cause.locks.len(),
+            "text": cause.text,
+        })
+    });
+    cause.collect()
+}
+
+/// Returns what happened to the ensemble as a whole.
+pub(super) fn ensemble_events(incident: &Incident<'_>) -> Value {
+    let event = incident.window.ensemble.iter().map(|event| {
+        let (member, detail) = (event.member.as_deref().map(words::name), event.detail.as_deref().map(words::sentence));
+        let facts = EnsembleEventFacts::new(event.what, (event.began, event.ended)).with_epoch(event.epoch);
+        json!(facts.with_texts(member.as_deref(), detail.as_deref()))
+    });
+    event.collect()
+}
+
+/// Assigns each time span the first free lane, in order of the beginnings. Returns the lanes in the
+/// order of `times`, and the number of lanes.
+pub(super) fn lanes(times: &[TimeRange]) -> (Vec<usize>, usize) {
+    let mut order: Vec<usize> = (0..times.len()).collect();
+    order.sort_by_key(|at| times[*at]);
+    let mut lanes = vec![0; times.len()];
+    let mut busy: BinaryHeap<Reverse<(Timestamp, usize)>> = BinaryHeap::new();
+    let mut free: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
+    let mut count = 0;
+    for at in order {
+        let TimeRange { from, to } = times[at];
+        while let Some(Reverse((_, lane))) = busy.peek().copied().filter(|Reverse((end, _))| *end <= from) {
+            busy.pop();
+            free.push(Reverse(lane));
+        }
+        let lane = free.pop().map_or_else(
+            || {
+                count += 1;
+                count - 1
+            },
+            |Reverse(lane)| lane,
+        );
+        lanes[at] = lane;
+        busy.push(Reverse((to, lane)));
+    }
+    (lanes, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_spans_get_separate_lanes_and_lanes_are_reused() {
+        let range = |(from, to)| TimeRange { from: Timestamp(from), to: Timestamp(to) };
+        assert_eq!(lanes(&[(0, 10), (5, 8), (8, 9), (10, 12)].map(range)), (vec![0, 1, 1, 0], 2));
+        assert_eq!(lanes(&[(5, 6), (0, 9)].map(range)), (vec![1, 0], 2));
+        assert_eq!(lanes(&[]), (vec![], 0));
+    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
-use super::segment::SegmentBounds;
+use super::batch::SegmentBounds;
 use super::store::{Store, StoreError};
 use super::tables;
 use lockscope_base::znode::Timestamp;

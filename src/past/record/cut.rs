@@ -18,7 +18,7 @@ use super::batch_recorder::BatchRecorder;
 use super::batch_writer::BatchWriter;
 use super::bounds::Bounds;
 use super::entry::Entry;
-use super::segment_reader::{SegmentRead, SegmentReader};
+use super::playback::{SegmentRead, SegmentReader};
 use super::store::FILES_BESIDE;
 use super::tables::{GapRecord, TableExcerpt, TableRecorder};
 use super::{Damage, Past, ReadError, RecordOptions, RecordedState, SegmentInfo, StoreError, TimedEntry};

@@ -1,12 +1,19 @@
-//! Bounds on the memory that a part of a recording takes in a reader, and so on how much a recorder
-//! writes.
+//! How much memory a reader may take: the bounds, which a recorder keeps within, and the budgets
+//! for rows and for decoded values.
 //!
 //! A command that reads a recording stays below 300 MB. `replay` keeps a second state: it stays
 //! below 300 MB up to 85,000 locks, and takes 315 MB for 100,000.
 //!
 //! A command holds the state of a moment and the entries from there to the next keyframe. While
-//! entries are played, the state grows by what they add. The bounds count [decoded](super::decode)
-//! memory, not the bytes of the file.
+//! entries are played, the state grows by what they add. The bounds count decoded memory, not the
+//! bytes of the file.
+//!
+//! A small file can hold very many rows, so the rows read for one question are charged, too.
+
+use std::cell::Cell;
+
+use rusqlite::Row;
+use rusqlite::types::{Type, ValueRef};
 
 /// The most memory of a keyframe, in bytes: about 120,000 locks with a contender each, or 190,000
 /// contenders of one lock.
@@ -31,3 +38,110 @@ pub(super) const MAX_VALUE: i32 = 48 << 20;
 
 /// The most memory of the rows read for one question, in bytes.
 pub(super) const MAX_ROWS: u64 = 128 << 20;
+
+/// The memory of a row besides its texts, in bytes.
+const ROW_OVERHEAD: u64 = 256;
+
+/// The rows exceed the memory bound.
+#[derive(Debug, thiserror::Error)]
+#[error("the rows take more memory than they may")]
+struct Exceeded;
+
+/// The memory left for rows.
+#[derive(Debug)]
+pub(super) struct RowMemory {
+    left: Cell<u64>,
+}
+
+impl Default for RowMemory {
+    fn default() -> Self {
+        Self { left: Cell::new(MAX_ROWS) }
+    }
+}
+
+impl RowMemory {
+    /// Charges the memory of a row. Must be called before its values are read.
+    pub fn charge(&self, row: &Row<'_>) -> rusqlite::Result<()> {
+        let columns = row.as_ref().column_count();
+        let text = |column| match row.get_ref(column)? {
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok::<_, rusqlite::Error>(bytes.len() as u64),
+            _ => Ok(0),
+        };
+        let bytes =
+            (0..columns).try_fold(ROW_OVERHEAD, |bytes, column| Ok::<_, rusqlite::Error>(bytes + text(column)?))?;
+        let left = self.left.get().checked_sub(bytes);
+        self.left.set(left.ok_or_else(|| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Exceeded.into()))?);
+        Ok(())
+    }
+
+    /// Returns whether an error was caused by this bound.
+    pub fn is_exceeded(error: &rusqlite::Error) -> bool {
+        matches!(error, rusqlite::Error::FromSqlConversionFailure(.., why) if why.is::<Exceeded>())
+    }
+}
+
+/// The memory that decoded values may take. Once it is exceeded, nothing more is decoded.
+#[derive(Debug)]
+pub(super) struct Budget {
+    /// The remaining bytes.
+    left: Cell<u64>,
+    is_exceeded: Cell<bool>,
+    /// Bytes of the value under construction that are stored inline, and are charged with its
+    /// container.
+    inline: Cell<usize>,
+}
+
+impl Budget {
+    /// Creates a budget of `bytes` bytes.
+    pub fn new(bytes: u64) -> Self {
+        Self { left: Cell::new(bytes), is_exceeded: Cell::new(false), inline: Cell::new(0) }
+    }
+
+    pub fn left(&self) -> u64 {
+        self.left.get()
+    }
+
+    /// Takes memory from the budget. Returns whether there was enough.
+    pub fn charge(&self, bytes: u64) -> bool {
+        match self.left.get().checked_sub(bytes) {
+            Some(left) if !self.is_exceeded.get() => {
+                self.left.set(left);
+                true
+            }
+            _ => {
+                self.is_exceeded.set(true);
+                false
+            }
+        }
+    }
+
+    /// Returns whether more memory was requested than there was.
+    pub fn is_exceeded(&self) -> bool {
+        self.is_exceeded.get()
+    }
+
+    /// Returns the inline size of the value under construction so far.
+    pub(super) fn inline(&self) -> usize {
+        self.inline.get()
+    }
+
+    /// Records a complete part of the value. The part has `size` bytes, or the size of its boxed
+    /// content if that is larger. `before` is the inline size before the part.
+    pub(super) fn put_inline(&self, before: usize, size: usize) {
+        let parts = self.inline.get().saturating_sub(before);
+        self.inline.set(before.saturating_add(parts.max(size)));
+    }
+
+    /// Removes a complete element that is stored outside of its container from the inline size, and
+    /// returns its size.
+    pub(super) fn take_apart(&self, before: usize, size: usize) -> u64 {
+        let parts = self.inline.get().saturating_sub(before);
+        self.inline.set(before);
+        parts.max(size) as u64
+    }
+
+    /// Charges the inline size of a complete value. Returns whether there was enough memory.
+    pub(super) fn charge_inline(&self) -> bool {
+        self.charge(self.inline.take() as u64)
+    }
+}

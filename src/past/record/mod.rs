@@ -12,56 +12,38 @@
 //! skipped. Reading takes a bounded amount of memory for any content: `memory.rs` has the bounds,
 //! and the recorder keeps within them.
 
+mod batch;
 mod batch_recorder;
 mod batch_writer;
 mod bounds;
 mod cut;
-mod damage;
 mod decode;
 mod entry;
-mod frame;
 pub mod history;
 mod live_state;
 mod memory;
 mod merge;
-mod overview;
 mod past;
 mod past_time;
 mod playback;
-mod prepend;
-mod read_error;
-mod read_segment;
-mod recorder;
-mod recording_clock;
-mod row_memory;
-mod schema;
-mod segment;
-mod segment_reader;
-mod spans;
-mod state;
 mod store;
 pub mod tables;
 #[cfg(test)]
 mod tests;
-mod unwritten;
-mod writer;
 
+pub use batch::Batch;
 pub use batch_recorder::{BatchRecorder, without_data};
 pub use batch_writer::{BatchWriter, LostBatches};
 pub use bounds::{Bounds, RecordOptions};
 pub use cut::{CutError, CutOptions, DamagedSegment, cut};
-pub use damage::Damage;
-pub use entry::{Entry, TimedEntry};
-pub use live_state::{LiveState, Looked};
-pub(crate) use merge::{LogCoverage, MergeTarget};
+pub use decode::Damage;
+pub use entry::{Entry, Played, RecordedState, TimedEntry};
+pub use live_state::{LiveState, Looked, Recorder};
 pub use merge::{MergeError, Merged};
-pub use past::{Past, SegmentInfo};
+pub use past::{Past, ReadError, SegmentInfo};
 pub use past_time::PastTime;
-pub use playback::{Playback, PlaybackStep};
-pub use read_error::ReadError;
-pub use read_segment::ReadSegment;
-pub use recorder::Recorder;
-pub use state::{Played, RecordedState};
-pub(crate) use store::FILES_BESIDE;
+pub use playback::{Playback, PlaybackStep, ReadSegment};
 pub use store::{Store, StoreError};
-pub use writer::Batch;
+
+pub(crate) use merge::{LogCoverage, MergeTarget};
+pub(crate) use store::FILES_BESIDE;

@@ -1,4 +1,8 @@
-//! Reads a recording: its segments, and the state of any moment.
+//! Reads a recording: its segments, the state of any moment, and what its tables say of it as a
+//! whole.
+//!
+//! The tables answer what a screen asks of a whole recording: its activity over time, its gaps, its
+//! findings, and who led an election last.
 
 use std::path::Path;
 
@@ -7,10 +11,40 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use super::decode::Budget;
 use super::entry::{EntryReader, TimedEntry};
-use super::memory::MAX_SEGMENT;
-use super::store::{self, Store, StoreError};
-use super::{Damage, ReadError, RecordedState};
-use lockscope_base::znode::{TimeRange, Timestamp};
+use super::history::{PastContender, PastGap, rows};
+use super::memory::{MAX_SEGMENT, RowMemory};
+use super::store::Store;
+use super::{Damage, RecordedState, StoreError, history, store};
+use crate::record::tables::ContenderEnd;
+use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
+use lockscope_model::diagnose::Severity;
+use lockscope_model::queue::{ClientIdentity, Departure, DepartureEnd, LedBefore};
+
+/// Why a part of a recording cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The part is damaged. Other parts can be read.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// The recording cannot be read at all.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ReadError {
+    /// Returns the part; `None` when it is damaged.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the recording cannot be read at all.
+    pub fn skip_damage<T>(read: Result<T, Self>) -> Result<Option<T>, StoreError> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(Self::Damaged(_)) => Ok(None),
+            Err(Self::Store(error)) => Err(error),
+        }
+    }
+}
 
 /// A piece of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,4 +286,142 @@ pub(super) fn segment_info(row: &rusqlite::Row<'_>) -> rusqlite::Result<SegmentI
         until: Timestamp(row.get(3)?),
         entries: row.get(4)?,
     })
+}
+
+/// The most gaps in a list: the last ones.
+const MAX_GAPS: usize = 1_000;
+
+impl Past {
+    /// Returns the number of events in each of `parts` equal parts of a time range.
+    pub fn density(&mut self, of: TimeRange, parts: usize) -> Result<Vec<u32>, StoreError> {
+        let length = of.to.0.saturating_sub(of.from.0).max(1);
+        let query = "SELECT (until_at - ?1) * ?2 / ?3 AS part, sum(events) FROM activity
+                     WHERE until_at BETWEEN ?1 AND ?4 GROUP BY part";
+        let mut density = vec![0_u32; parts];
+        let count = i64::try_from(parts).unwrap_or(i64::MAX);
+        let counted: Vec<(i64, u32)> = self.store.sql(|sql| {
+            // Older recordings have no such table.
+            if !sql.table_exists(None, "activity")? {
+                return Ok(Vec::new());
+            }
+            let mut query = sql.prepare_cached(query)?;
+            query.query_map(params![of.from.0, count, length, of.to.0], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })?;
+        for (part, events) in counted {
+            if let Some(part) = usize::try_from(part).ok().and_then(|part| density.get_mut(part.min(parts - 1))) {
+                *part = part.saturating_add(events);
+            }
+        }
+        Ok(density)
+    }
+
+    /// Returns the gaps and their reasons, oldest first; of too many, the last ones.
+    pub fn gaps(&mut self) -> Result<Vec<PastGap>, StoreError> {
+        let gaps = self.store.sql(|sql| history::gaps(sql))?;
+        Ok(gaps[gaps.len().saturating_sub(MAX_GAPS)..].to_vec())
+    }
+
+    /// Returns when findings were raised, their worst severity, and their codes: the last ones,
+    /// oldest first.
+    pub fn last_findings(&mut self, most: usize) -> Result<Vec<(Timestamp, Severity, String)>, StoreError> {
+        let query =
+            "SELECT * FROM (SELECT raised_at, severity, code FROM finding ORDER BY raised_at DESC LIMIT ?1) ORDER BY 1";
+        let severity = |id: &str| match id {
+            "critical" => Severity::Critical,
+            "warning" => Severity::Warning,
+            _ => Severity::Info,
+        };
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.store.sql(|sql| {
+            let mut query = sql.prepare_cached(query)?;
+            let memory = RowMemory::default();
+            let rows = query.query_map([most], |row| {
+                memory.charge(row)?;
+                let id: String = row.get(1)?;
+                Ok((Timestamp(row.get(0)?), severity(&id), row.get(2)?))
+            })?;
+            rows.collect()
+        })
+    }
+
+    /// Returns when the next finding was raised, or the previous one.
+    pub fn finding_beside(&mut self, at: Timestamp, forward: bool) -> Result<Option<Timestamp>, StoreError> {
+        let query = if forward {
+            "SELECT min(raised_at) FROM finding WHERE raised_at > ?1"
+        } else {
+            "SELECT max(raised_at) FROM finding WHERE raised_at < ?1"
+        };
+        let found: Option<i64> = self.store.sql(|sql| sql.query_row(query, [at.0], |row| row.get(0)))?;
+        Ok(found.map(Timestamp))
+    }
+}
+
+/// The holder whose hold ended last, or lasts, in each queue of a path. It is found in the index.
+const LAST: &str = "SELECT (SELECT id FROM contender WHERE lock_id = lock.id AND acquired_after IS NOT NULL
+        ORDER BY ifnull(ended_before, 9223372036854775807) DESC LIMIT 1)
+    FROM lock WHERE path = ?1 LIMIT 100";
+
+/// Whether anything was not seen after a time.
+const GAP_AFTER: &str = "SELECT EXISTS (SELECT 1 FROM gap WHERE ifnull(ended_at, 9223372036854775807) > ?1)";
+
+impl Past {
+    /// Returns who led these elections last, as far as is recorded. Costs a look into an index for
+    /// each. Blocks the thread during disk access.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the recording cannot be read.
+    pub fn last_leaders(&mut self, elections: &[ZnodePath]) -> Result<Vec<LedBefore>, StoreError> {
+        self.store.sql(|connection| {
+            let (_, until) = rows::recorded(connection)?;
+            let mut found = Vec::new();
+            for election in elections {
+                found.extend(last_leader(connection, election, until)?);
+            }
+            Ok(found)
+        })
+    }
+}
+
+fn last_leader(
+    connection: &Connection,
+    election: &ZnodePath,
+    until: Option<Timestamp>,
+) -> rusqlite::Result<Option<LedBefore>> {
+    let ids: Vec<Option<i64>> = connection
+        .prepare_cached(LAST)?
+        .query_map([election.as_str()], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let ids: Vec<i64> = ids.into_iter().flatten().collect();
+    let holders = rows::contenders(connection, &ids, until)?.into_iter();
+    let last = holders.max_by_key(|holder| holder.ended.map_or(Timestamp(i64::MAX), |ended| ended.before));
+    let Some(leader) = last else { return Ok(None) };
+    let (tenure, is_end_seen) = (tenure(&leader), leader.ended.is_some_and(|ended| ended.exactly().is_some()));
+    let has_gap = connection.query_row(GAP_AFTER, [tenure.at.0], |row| row.get(0))?;
+    Ok(Some(LedBefore { election: election.clone(), tenure, is_end_seen, has_gap }))
+}
+
+fn tenure(leader: &PastContender) -> Departure {
+    let at = leader.ended.map_or(leader.known_until, |ended| ended.after);
+    let client = ClientIdentity {
+        name: leader.client_name.as_deref().map(Into::into),
+        address: leader.client.as_deref().map(Into::into),
+        last_listed: Some(at),
+        session: leader.session,
+        unread: false,
+    };
+    let led_since = leader.acquired.map(|acquired| acquired.before).filter(|since| *since <= at);
+    let (session, node) = (leader.session, leader.node.as_str().into());
+    Departure { client, session, node, at, end: end(leader.end), led_since, last_request: None }
+}
+
+fn end(end: ContenderEnd) -> DepartureEnd {
+    match end {
+        ContenderEnd::Gone => DepartureEnd::Gone,
+        ContenderEnd::Released | ContenderEnd::Left => DepartureEnd::Released,
+        ContenderEnd::Expired => DepartureEnd::Expired,
+        ContenderEnd::Deleted => DepartureEnd::Deleted,
+        ContenderEnd::Closed => DepartureEnd::Closed,
+        ContenderEnd::Open | ContenderEnd::Unknown => DepartureEnd::Unknown,
+    }
 }

@@ -1,11 +1,92 @@
-//! Plays a recording from a moment on, entry by entry, across segments.
+//! Plays a recording: entry by entry across segments, or one segment at any of its moments.
+//!
+//! All segments are read in sequence, as one continuous stream. A segment that was read and played
+//! as a whole keeps its events, and intermediate states, so that each of its moments is near one of
+//! them.
 
-use super::entry::TimedEntry;
 use super::past::WholeSegment;
-use super::segment_reader::{SegmentRead, SegmentReader};
-use super::{Damage, Past, Played, ReadError, RecordedState, SegmentInfo, StoreError};
+use super::{Damage, Past, Played, ReadError, RecordedState, SegmentInfo, StoreError, TimedEntry};
 use lockscope_base::znode::{TimeRange, Timestamp};
-use lockscope_model::queue::LockTable;
+use lockscope_model::queue::{LockName, LockTable};
+
+/// The result of reading a segment.
+#[derive(Debug)]
+pub(super) enum SegmentRead {
+    /// The entries continue those before them.
+    Follows {
+        /// The state before the first entry, if it had to be read again. It equals the played
+        /// state.
+        state: Option<Box<RecordedState>>,
+        entries: Vec<TimedEntry>,
+    },
+    /// The segment is the first one, or something is missing before it.
+    Begins { state: Box<RecordedState>, entries: Vec<TimedEntry> },
+    /// The segment is left out, and the next one starts anew.
+    Damaged(Damage),
+    /// The segment was deleted meanwhile because of its age, which is no damage.
+    Deleted,
+}
+
+/// A recording whose segments are read in sequence.
+#[derive(Debug)]
+pub(super) struct SegmentReader {
+    pub past: Past,
+    /// The run that continues in the next segment, unless something is missing in between.
+    run: Option<i64>,
+    /// The upper bound of the state's memory once the entries are played, in bytes.
+    memory: u64,
+}
+
+impl SegmentReader {
+    pub fn new(past: Past) -> Self {
+        Self { past, run: None, memory: 0 }
+    }
+
+    /// Reads a segment with its keyframe, independent of earlier reads.
+    pub fn begin(&mut self, segment: &SegmentInfo) -> Result<WholeSegment, ReadError> {
+        let read = self.past.whole_segment(segment)?;
+        (self.run, self.memory) = (Some(segment.run), read.memory);
+        Ok(read)
+    }
+
+    /// Reads a segment that is later than the previous one. `drop_state` is called before a whole
+    /// state is read, so that the caller frees the state that it plays: two of the largest states
+    /// exceed the memory bound.
+    pub fn read(&mut self, segment: &SegmentInfo, drop_state: impl FnOnce()) -> Result<SegmentRead, StoreError> {
+        match self.read_part(segment, drop_state) {
+            Ok(read) => Ok(read),
+            Err(ReadError::Store(error)) => Err(error),
+            Err(ReadError::Damaged(damage)) => {
+                let is_there = self.past.segment(segment.id)?.is_some();
+                Ok(if is_there { SegmentRead::Damaged(damage) } else { SegmentRead::Deleted })
+            }
+        }
+    }
+
+    fn read_part(&mut self, segment: &SegmentInfo, drop_state: impl FnOnce()) -> Result<SegmentRead, ReadError> {
+        let follows = self.run.take() == Some(segment.run);
+        if follows {
+            match self.past.measured_entries(segment, self.memory) {
+                // The played state may be smaller than everything that was ever added to it; the
+                // keyframe gives its actual size.
+                Err(ReadError::Damaged(Damage::TooLarge)) => {}
+                read => {
+                    let (entries, memory) = read?;
+                    (self.run, self.memory) = (Some(segment.run), memory);
+                    return Ok(SegmentRead::Follows { state: None, entries });
+                }
+            }
+        }
+        drop_state();
+        let WholeSegment { state, entries, .. } = self.begin(segment)?;
+        let state = Box::new(state);
+        Ok(if follows {
+            SegmentRead::Follows { state: Some(state), entries }
+        } else {
+            SegmentRead::Begins { state, entries }
+        })
+    }
+}
 
 /// The next step in a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,5 +262,190 @@ impl Playback {
             self.left.reverse();
         }
         Ok(())
+    }
+}
+
+/// The number of entries between two kept states; more when the states are large.
+const STATE_INTERVAL: usize = 1_024;
+
+/// The most contenders in all kept states together, so that they fit into memory.
+const MAX_KEPT_CONTENDERS: usize = 500_000;
+
+/// The most memory of all kept states, in bytes as [decoded](super::decode): of the largest states
+/// only one is kept.
+const MAX_KEPT_MEMORY: u64 = 128 << 20;
+
+/// A segment with all its events.
+#[derive(Debug)]
+pub struct ReadSegment {
+    info: SegmentInfo,
+    /// The memory of the keyframe and the entries, in bytes.
+    memory: u64,
+    entries: Vec<TimedEntry>,
+    /// Kept states, each with the number of entries before it; the first is the keyframe.
+    states: Vec<(usize, RecordedState)>,
+    /// The times of events and their locks, oldest first.
+    events: Vec<(Timestamp, Option<LockName>)>,
+}
+
+impl ReadSegment {
+    /// Reads a segment and plays it once. Blocks the thread during disk access.
+    pub fn read(past: &mut Past, info: SegmentInfo) -> Result<Self, ReadError> {
+        let WholeSegment { state, before, entries, memory } = past.whole_segment(&info)?;
+        let fitting = usize::try_from(MAX_KEPT_MEMORY / before.max(1)).unwrap_or(usize::MAX);
+        Ok(Self::new(info, state, entries, memory, fitting))
+    }
+
+    /// Creates a segment that keeps at most a given number of states.
+    fn new(
+        info: SegmentInfo,
+        keyframe: RecordedState,
+        entries: Vec<TimedEntry>,
+        memory: u64,
+        most_states: usize,
+    ) -> Self {
+        let most_states = (MAX_KEPT_CONTENDERS / keyframe.table.contender_count().max(1)).min(most_states).max(1);
+        let interval = STATE_INTERVAL.max(entries.len().div_ceil(most_states));
+        let (mut states, mut events) = (Vec::new(), Vec::new());
+        let mut state = keyframe;
+        for (number, TimedEntry { at, entry }) in entries.iter().enumerate() {
+            if number % interval == 0 {
+                states.push((number, state.clone()));
+            }
+            let was_reporting = state.table.is_reporting();
+            match state.play(*at, entry.clone()) {
+                Played::Happenings(happenings) => {
+                    events.extend(happenings.into_iter().map(|happening| (*at, happening.lock)));
+                }
+                Played::Findings(found) => {
+                    let findings = found.raised.iter().chain(&found.cleared);
+                    events.extend(findings.map(|finding| (*at, Some(finding.lock.clone()))));
+                }
+            }
+            if !was_reporting && state.table.is_reporting() {
+                // After the first complete reading, each lock that was there is known.
+                events.extend(state.table.locks().map(|lock| (*at, Some(lock.lock_name()))));
+            }
+        }
+        if states.is_empty() {
+            states.push((0, state));
+        }
+        Self { info, memory, entries, states, events }
+    }
+
+    /// Returns the first moment at which everything was read; `None` if there is none.
+    pub fn first_known(&self) -> Option<Timestamp> {
+        let (_, first) = self.states.first()?;
+        if first.table.is_live() {
+            return Some(self.info.from);
+        }
+        self.entries.iter().find(|timed| timed.entry.is_synced()).map(|timed| timed.at)
+    }
+
+    /// Returns the least memory of the segment, in bytes.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// Returns the segment, as of when it was read.
+    pub fn info(&self) -> &SegmentInfo {
+        &self.info
+    }
+
+    /// Returns the time of the next event after a moment, or of the last one before it; of all
+    /// locks, or of one.
+    pub fn event_beside(&self, at: Timestamp, forward: bool, lock: Option<&LockName>) -> Option<Timestamp> {
+        let is_wanted = |of: &Option<LockName>| {
+            lock.is_none_or(|lock| of.as_ref().is_some_and(|of| of.path == lock.path && of.name == lock.name))
+        };
+        let wanted = |(at, of): &(Timestamp, Option<LockName>)| is_wanted(of).then_some(*at);
+        if forward {
+            let after = self.events.partition_point(|(then, _)| *then <= at);
+            self.events[after..].iter().find_map(wanted)
+        } else {
+            let before = self.events.partition_point(|(then, _)| *then < at);
+            self.events[..before].iter().rev().find_map(wanted)
+        }
+    }
+
+    /// Returns the number of entries up to a moment, and after it.
+    pub fn entries_around(&self, at: Timestamp) -> (usize, usize) {
+        let before = self.entries.partition_point(|timed| timed.at <= at);
+        (before, self.entries.len() - before)
+    }
+
+    /// Returns a state before a moment, and the entries from there to that moment: at least
+    /// `least_entries`, where the segment has them.
+    pub fn state_before(&self, at: Timestamp, least_entries: usize) -> (RecordedState, Vec<TimedEntry>) {
+        let end = self.entries.partition_point(|timed| timed.at <= at);
+        let before = self.states.partition_point(|(number, _)| *number <= end.saturating_sub(least_entries));
+        let (number, state) = &self.states[before.saturating_sub(1)];
+        (state.clone(), self.entries.get(*number..end).unwrap_or_default().to_vec())
+    }
+
+    /// Returns the entries after one moment, up to another.
+    pub fn entries_between(&self, after: Timestamp, until: Timestamp) -> &[TimedEntry] {
+        let begin = self.entries.partition_point(|timed| timed.at <= after);
+        let end = self.entries.partition_point(|timed| timed.at <= until);
+        self.entries.get(begin..end).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::batch::SegmentBounds;
+    use crate::record::tests::fixture::{ALL, ConsoleFixture};
+
+    /// Returns a segment with several intermediate states.
+    fn segment() -> (ConsoleFixture, ReadSegment) {
+        let mut fixture = ConsoleFixture::new(ALL, SegmentBounds::default());
+        for number in 0..3 * i64::try_from(STATE_INTERVAL).unwrap() / 2 {
+            let path = fixture.ensemble.put_numbered(&format!("/{}/lock-", number % 5), 1);
+            fixture.apply(fixture.ensemble.observed(&path));
+            fixture.delete(&path);
+            if number % 400 == 0 {
+                fixture.remember();
+            }
+        }
+        fixture.stop();
+        let mut past = fixture.past();
+        let info = past.segments().unwrap()[0];
+        let segment = ReadSegment::read(&mut past, info).unwrap();
+        (fixture, segment)
+    }
+
+    #[test]
+    fn any_moment_is_near_a_kept_state_and_read_as_it_was_shown() {
+        let (fixture, segment) = segment();
+        assert!(segment.states.len() >= 3);
+        for (at, expected) in &fixture.shown {
+            let (mut state, entries) = segment.state_before(*at, 0);
+            assert!(entries.len() <= STATE_INTERVAL);
+            for TimedEntry { at, entry } in entries {
+                drop(state.play(at, entry));
+            }
+            assert_eq!(&crate::record::tests::fixture::json(&state.table, &state.diagnosis, *at), expected);
+            let (_, entries) = segment.state_before(*at, 500);
+            let before = segment.entries.partition_point(|timed| timed.at <= *at);
+            assert!(entries.len() >= before.min(500), "{} of {before}", entries.len());
+        }
+    }
+
+    #[test]
+    fn the_events_beside_a_moment_are_the_nearest_ones_of_the_lock() {
+        let (_fixture, segment) = segment();
+        let lock = segment.events.iter().rev().find_map(|(_, lock)| lock.clone());
+        for lock in [None, lock] {
+            let is_wanted = |of: &Option<LockName>| lock.is_none() || *of == lock;
+            let all: Vec<Timestamp> =
+                segment.events.iter().filter(|(_, of)| is_wanted(of)).map(|(at, _)| *at).collect();
+            assert!(all.len() > 100);
+            for at in all.iter().step_by(37).flat_map(|at| [at.0 - 1, at.0, at.0 + 1]).map(Timestamp) {
+                let beside = |forward| segment.event_beside(at, forward, lock.as_ref());
+                assert_eq!(beside(true), all.iter().copied().find(|then| *then > at));
+                assert_eq!(beside(false), all.iter().copied().rfind(|then| *then < at));
+            }
+        }
     }
 }

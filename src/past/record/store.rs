@@ -1,18 +1,24 @@
-//! The file of a recording: its single writer, its format, and the errors of unusable files.
+//! The file of a recording: its schema and format, its single writer, and the errors of unusable
+//! files.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fs, io};
 
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
-use super::memory::MAX_ROWS;
-use super::row_memory::RowMemory;
-use super::schema;
-use lockscope_files::{self as files, FileError, Sensitivity};
+use super::memory::{MAX_ROWS, MAX_VALUE, RowMemory};
+use super::tables;
+use lockscope_files as files;
+use lockscope_files::{FileError, Sensitivity};
+
+#[cfg(test)]
+mod tests;
 
 /// The suffixes of the files that `SQLite` may leave beside a file.
 pub(crate) const FILES_BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
@@ -50,7 +56,7 @@ pub enum StoreError {
     #[error("{} is not a recording of lockscope: name a file that `lockscope record` made, or one that does not exist yet", .0.display())]
     NotARecording(PathBuf),
     /// The file has a format that this version cannot read.
-    #[error("{} has format {format}, and this version reads format {}: use the version of lockscope that recorded it", path.display(), schema::FORMAT)]
+    #[error("{} has format {format}, and this version reads format {}: use the version of lockscope that recorded it", path.display(), FORMAT)]
     OtherFormat {
         /// The path of the file.
         path: PathBuf,
@@ -113,13 +119,13 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect(path, flags, Some(file))?;
         // A program that was killed while it created the file left it empty.
-        if is_new || store.sql(|connection| Ok(schema::is_empty(connection)))? {
-            store.sql(schema::create)?;
+        if is_new || store.sql(|connection| Ok(is_empty(connection)))? {
+            store.sql(create)?;
         } else {
             store.check_format()?;
-            store.sql(|connection| schema::complete(connection))?;
+            store.sql(|connection| complete(connection))?;
         }
-        store.sql(|connection| schema::prepare_to_write(connection))?;
+        store.sql(|connection| prepare_to_write(connection))?;
         Ok(store)
     }
 
@@ -165,8 +171,8 @@ impl Store {
         let connection = Connection::open_in_memory().map_err(|error| StoreError::of(path, error))?;
         let connection = Arc::new(Mutex::new(connection));
         let mut store = Self { connection, path: path.to_owned(), in_memory: true, _lock: None };
-        store.sql(schema::create)?;
-        store.sql(|connection| schema::prepare_to_write(connection))?;
+        store.sql(create)?;
+        store.sql(|connection| prepare_to_write(connection))?;
         Ok(store)
     }
 
@@ -186,7 +192,7 @@ impl Store {
         let of_sqlite = |error| StoreError::Sqlite { path: path.to_owned(), error };
         let connection = Connection::open_with_flags(path, flags).map_err(of_sqlite)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(of_sqlite)?;
-        schema::distrust(&connection).map_err(of_sqlite)?;
+        distrust(&connection).map_err(of_sqlite)?;
         let connection = Arc::new(Mutex::new(connection));
         Ok(Self { connection, path: path.to_owned(), in_memory: false, _lock: lock })
     }
@@ -213,9 +219,9 @@ impl Store {
 
     fn check_format(&mut self) -> Result<(), StoreError> {
         let not_a_database = |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::NotADatabase);
-        let format = schema::format(&self.connection.lock().unwrap_or_else(PoisonError::into_inner));
+        let format = format(&self.connection.lock().unwrap_or_else(PoisonError::into_inner));
         match format {
-            Ok(Some(schema::OLDEST_FORMAT..=schema::FORMAT)) => Ok(()),
+            Ok(Some(OLDEST_FORMAT..=FORMAT)) => Ok(()),
             Ok(Some(format)) => Err(StoreError::OtherFormat { path: self.path.clone(), format }),
             Ok(None) => Err(StoreError::NotARecording(self.path.clone())),
             Err(error) if not_a_database(&error) => Err(StoreError::NotARecording(self.path.clone())),
@@ -318,5 +324,149 @@ fn immutable(path: &Path) -> PathBuf {
     format!("file:{escaped}?immutable=1").into()
 }
 
-#[cfg(test)]
-mod tests;
+/// Marks a `SQLite` file as a recording: the bytes of `lksc` as a number.
+const APPLICATION_ID: i64 = 0x6c6b_7363;
+
+/// The version of the whole file. It changes when an older program would misread it.
+pub(super) const FORMAT: i64 = 8;
+
+/// The oldest version that can be read. Facts that it lacks are unknown.
+pub(super) const OLDEST_FORMAT: i64 = 2;
+
+/// The size of `SQLite`'s write-ahead log while nobody reads it, in bytes.
+const MAX_LOG_BYTES: u32 = 4 << 20;
+
+/// The largest page cache of the writing connection, in units of 1,024 bytes.
+const MAX_CACHE_KILOBYTES: i64 = 8_192;
+
+/// The cache is also at most this fraction of the largest file.
+const CACHE_FRACTION: u64 = 8;
+
+/// The stream of changes.
+///
+/// A segment covers the time from `from_ms` to `until_ms`, both by the recorder's clock. While it
+/// grows, it has one chunk for each write; afterwards the chunks are merged into one. Keyframes and
+/// chunks are zstd frames: `record::state` and `record::entry` describe their content. Other
+/// programs find the events in the tables of `record::tables`.
+const STREAM: &str = "
+-- What was recorded without a gap.
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY,
+    -- The servers, and the node that stands for /.
+    connect TEXT NOT NULL,
+    -- The version of lockscope.
+    version TEXT NOT NULL
+);
+CREATE TABLE segment (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run INTEGER NOT NULL REFERENCES run (id),
+    from_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    entries INTEGER NOT NULL
+);
+CREATE INDEX segment_time ON segment (from_ms);
+-- The state before the first entry of a segment.
+CREATE TABLE keyframe (
+    segment INTEGER PRIMARY KEY REFERENCES segment (id) ON DELETE CASCADE,
+    state BLOB NOT NULL
+);
+CREATE TABLE chunk (
+    segment INTEGER NOT NULL REFERENCES segment (id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    entries BLOB NOT NULL,
+    PRIMARY KEY (segment, number)
+);
+";
+
+/// Creates the schema in an empty file.
+pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+    // Freed pages are returned to the file system in small steps, so that a bound can be kept
+    // without copying the file.
+    connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(STREAM)?;
+    tables::create(&transaction)?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()
+}
+
+/// Protects a connection from the content of the file: nothing in it runs when it is read or
+/// written, and no value fills the memory.
+pub(super) fn distrust(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("PRAGMA trusted_schema = OFF")?;
+    // A view in place of a table could produce endless rows.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
+    Ok(())
+}
+
+/// Adds what an older version lacks. From now on the file has the current version.
+pub(super) fn complete(connection: &Connection) -> rusqlite::Result<()> {
+    tables::create(connection)?;
+    connection.pragma_update(None, "user_version", FORMAT)
+}
+
+/// Adds what an older version lacks, within the caller's transaction. Returns whether the version
+/// changed.
+pub(super) fn complete_older(connection: &Connection) -> rusqlite::Result<bool> {
+    let is_older = format(connection)? != Some(FORMAT);
+    tables::create(connection)?;
+    if is_older {
+        connection.pragma_update(None, "user_version", FORMAT)?;
+    }
+    Ok(is_older)
+}
+
+/// Sets up the writing connection.
+pub(super) fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
+    // Written data survive the end of the program. After a power failure, only data moved into the
+    // main file are certain.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)
+}
+
+/// Sets up the connection to a new file that nobody reads until [`complete_alone`]. What is only
+/// needed for reading is left to that, and nothing waits for the disk: the caller does so once.
+pub(super) fn write_alone(connection: &Connection) -> rusqlite::Result<()> {
+    let query = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'contender' AND sql IS NOT NULL";
+    let indexes: Vec<String> =
+        connection.prepare(query)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for index in indexes {
+        connection.execute_batch(&format!("DROP INDEX {index}"))?;
+    }
+    // Else each replaced row is saved in a file first.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "synchronous", "OFF")
+}
+
+/// Completes a file, which then needs no other beside it.
+pub(super) fn complete_alone(connection: &Connection) -> rusqlite::Result<()> {
+    // The rows are sorted in files, however many there are.
+    connection.pragma_update(None, "temp_store", "FILE")?;
+    tables::create(connection)?;
+    connection.pragma_update(None, "journal_mode", "DELETE")
+}
+
+/// Sizes the cache so that pages changed every second stay in memory; `max_bytes` is the bound of
+/// the file.
+pub(super) fn set_cache(connection: &Connection, max_bytes: Option<u64>) -> rusqlite::Result<()> {
+    let part = max_bytes.and_then(|most| i64::try_from(most / CACHE_FRACTION / 1_024).ok());
+    connection.pragma_update(None, "cache_size", -MAX_CACHE_KILOBYTES.min(part.unwrap_or(MAX_CACHE_KILOBYTES)))
+}
+
+/// Returns whether a database has no content at all.
+pub(super) fn is_empty(connection: &Connection) -> bool {
+    let count = |query| connection.query_row(query, [], |row| row.get::<_, i64>(0)).ok();
+    count("SELECT count(*) FROM sqlite_master") == Some(0) && count("PRAGMA application_id") == Some(0)
+}
+
+/// Returns the format of a recording; `None` when the file is none.
+pub(super) fn format(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let format = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok((id == APPLICATION_ID).then_some(format))
+}

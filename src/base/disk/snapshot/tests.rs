@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::disk::NodeKind;
-use crate::disk::head::FileHead;
+use crate::disk::file::FileHead;
 use crate::disk::testing::{SNAPSHOT, put_open_acl};
 use crate::wire::Writer;
 use crate::znode::{MAX_KEPT_DATA, SessionId, Timestamp, ZnodeStat, Zxid};

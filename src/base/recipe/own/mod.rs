@@ -1,20 +1,20 @@
 //! The user's own recipes: the names of an application's lock nodes and their meaning.
 
 mod pattern;
-mod recorded;
-#[cfg(test)]
-mod tests;
 
 use std::sync::{Mutex, PoisonError};
 
-pub use pattern::BadPattern;
-use pattern::{Matched, Pattern};
-use recorded::Recorded;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::request::{LockKind, RequestMode, Traits};
+use super::terms::{LockKind, RequestMode, Traits};
 use crate::znode::ZnodePath;
+use pattern::{Matched, Pattern};
+
+pub use pattern::BadPattern;
+
+#[cfg(test)]
+mod tests;
 
 /// The maximum number of own recipes. They stay in memory until the program ends.
 const MAX_RECIPES: usize = 1000;
@@ -24,6 +24,7 @@ const MAX_NAME: usize = 16;
 
 /// The most roles of a recipe, and the longest word for one, in bytes.
 const MAX_ROLES: usize = 16;
+
 const MAX_ROLE_BYTES: usize = 64;
 
 /// The most leases of a semaphore whose nodes stand in one queue.
@@ -316,5 +317,74 @@ impl Serialize for OwnRecipe {
 impl<'de> Deserialize<'de> for OwnRecipe {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::define(Definition::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// A definition with the fields that it had in format 2.
+///
+/// What later formats add stands behind the roles. A recording gives fields by their position, so
+/// one with more of them could not be told from one of an earlier format.
+#[derive(Serialize, Deserialize)]
+struct Recorded {
+    name: String,
+    pattern: String,
+    kind: LockKind,
+    roles: Vec<(String, RecordedRole)>,
+    lock: bool,
+    persistent: bool,
+    below: Option<ZnodePath>,
+}
+
+/// The role of a word, or a fact that format 8 added, with the word as its value. The order is that of
+/// recordings.
+#[derive(Serialize, Deserialize)]
+enum RecordedRole {
+    Reader,
+    Writer,
+    Lease,
+    Waiter,
+    /// The number of leases.
+    Leases,
+    /// The key of the owner's name.
+    NameFrom,
+}
+
+impl From<NameRole> for RecordedRole {
+    fn from(role: NameRole) -> Self {
+        match role {
+            NameRole::Reader => Self::Reader,
+            NameRole::Writer => Self::Writer,
+            NameRole::Lease => Self::Lease,
+            NameRole::Waiter => Self::Waiter,
+        }
+    }
+}
+
+impl From<Definition> for Recorded {
+    fn from(definition: Definition) -> Self {
+        let Definition { name, pattern, kind, roles, lock, persistent, below, leases, name_from } = definition;
+        let roles = roles.into_iter().map(|(word, role)| (word, role.into()));
+        let leases = leases.map(|leases| (leases.to_string(), RecordedRole::Leases));
+        let name_from = name_from.map(|key| (key, RecordedRole::NameFrom));
+        Self { name, pattern, kind, roles: roles.chain(leases).chain(name_from).collect(), lock, persistent, below }
+    }
+}
+
+impl From<Recorded> for Definition {
+    fn from(recorded: Recorded) -> Self {
+        let Recorded { name, pattern, kind, roles: all, lock, persistent, below } = recorded;
+        let (mut roles, mut leases, mut name_from) = (Vec::new(), None, None);
+        for (word, role) in all {
+            match role {
+                RecordedRole::Reader => roles.push((word, NameRole::Reader)),
+                RecordedRole::Writer => roles.push((word, NameRole::Writer)),
+                RecordedRole::Lease => roles.push((word, NameRole::Lease)),
+                RecordedRole::Waiter => roles.push((word, NameRole::Waiter)),
+                // A damaged number becomes 0, which no definition allows.
+                RecordedRole::Leases => leases = Some(word.parse().unwrap_or(0)),
+                RecordedRole::NameFrom => name_from = Some(word),
+            }
+        }
+        Self { name, pattern, kind, roles, lock, persistent, below, leases, name_from }
     }
 }

@@ -1,6 +1,6 @@
 //! Patterns of node names in the users' notation: `zlock#{uuid}#{sequence}`.
 
-use super::super::ids;
+use super::super::terms;
 use crate::znode::Sequence;
 
 /// The longest pattern, in bytes.
@@ -112,9 +112,9 @@ impl Part {
 
     fn is(&self, text: &str) -> bool {
         match self {
-            Self::Uuid => ids::is_uuid(text),
-            Self::Hex32 => ids::is_hex32(text),
-            Self::Session => ids::is_decimal_session(text) || ids::is_hex_session(text),
+            Self::Uuid => terms::is_uuid(text),
+            Self::Hex32 => terms::is_hex32(text),
+            Self::Session => terms::is_decimal_session(text) || terms::is_hex_session(text),
             Self::Literal(_) | Self::Role | Self::Digits | Self::Lock | Self::Text => !text.is_empty(),
         }
     }

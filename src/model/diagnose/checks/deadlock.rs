@@ -1,23 +1,29 @@
-//! Sessions that wait for each other in a cycle, across locks.
+//! Findings about sessions that wait for each other or for themselves.
+//!
+//! `deadlock` is a cycle of sessions across locks. `self-blocked` is a session that waits for a
+//! lock that it holds itself.
 
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use rustc_hash::FxHasher;
-
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::context::{Check, TableContext, held_at_least};
-use crate::diagnose::round_memory::RoundMemory;
-use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::facts::short_node;
+use crate::diagnose::suspicion::{RoundMemory, Suspicion, finding};
 use crate::diagnose::waits::{Cycle, Wait};
-use crate::diagnose::{Code, Severity, TableAt};
-use crate::queue::{LockQueue, is_likely_election};
+use crate::diagnose::{Code, Severity, TableAt, Unaware};
+use crate::queue::{ContenderRow, LockQueue, is_likely_election};
+use crate::text::human;
 use lockscope_base::znode::{Timestamp, escaped};
 
-const REMEDY: &str = "restart one of these processes, which frees what it holds, unless its threads take these locks independently of each other; then let all take them in one order";
+#[cfg(test)]
+pub(super) mod self_blocked_tests;
 
-const REMEDY_ELECTION: &str =
+const DEADLOCK_REMEDY: &str = "restart one of these processes, which frees what it holds, unless its threads take these locks independently of each other; then let all take them in one order";
+
+const DEADLOCK_REMEDY_OF_ELECTION: &str =
     "nothing, if each is an election: a candidate only stands by; if one is a lock, see whether its waiter gets it";
 
 /// Threads that share a session hold and wait independently of each other, so that two such processes
@@ -53,13 +59,13 @@ impl Check for Deadlock {
             }
             // A leader of one election may be a candidate in another and waits for nothing.
             let elections = locks.iter().any(|lock| is_likely_election(lock));
-            let (summary, state) = (describe(*table_at, cycle, &locks), state(cycle));
+            let (summary, state) = (describe_cycle(*table_at, cycle, &locks), state(cycle));
             let each = cycle.iter().zip(&locks).map(|(wait, lock)| lasts(*table_at, lock, wait));
             let lasted = each.min().unwrap_or_default();
             let seen = table_at.now().since(*self.first_seen.see(state, || table_at.now()));
             let is_chance = lasted.max(seen) < MAX_CHANCE;
             let severity = if elections || is_chance { Severity::Info } else { Severity::Critical };
-            let remedy = if elections { REMEDY_ELECTION } else { REMEDY };
+            let remedy = if elections { DEADLOCK_REMEDY_OF_ELECTION } else { DEADLOCK_REMEDY };
             for (wait, lock) in cycle.iter().zip(&locks) {
                 let finding = finding(Code::Deadlock, severity, lock, Some(&wait.held))
                     .of_client(table_at.table().identity_at(wait.lock, &wait.held, wait.blocker))
@@ -93,7 +99,7 @@ fn state(cycle: &Cycle) -> i64 {
 
 /// Describes the cycle: each session waits for the lock that the next one holds. A client that has
 /// another name where it waits is named there as well.
-fn describe(table_at: TableAt<'_>, cycle: &Cycle, locks: &[&LockQueue]) -> String {
+fn describe_cycle(table_at: TableAt<'_>, cycle: &Cycle, locks: &[&LockQueue]) -> String {
     let before = cycle.iter().zip(locks).cycle().skip(locks.len().saturating_sub(1));
     let named = cycle.iter().zip(locks).zip(before).take(MOST_NAMED);
     let each = named.map(|((wait, lock), (waited_for, holds))| {
@@ -109,6 +115,44 @@ fn describe(table_at: TableAt<'_>, cycle: &Cycle, locks: &[&LockQueue]) -> Strin
         None | Some(0) => text,
         Some(more) => format!("{text}; and {more} more"),
     }
+}
+
+const SELF_BLOCKED_REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
+
+/// Threads of one process share a session and take turns, so this is a fault only if it lasts.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct SelfBlocked;
+
+impl Check for SelfBlocked {
+    fn check_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
+        let TableContext { table_at, thresholds, self_blocked, .. } = context;
+        for wait in self_blocked {
+            let Some(lock) = table_at.table().lock(wait.lock) else { continue };
+            let Some((_, position)) = table_at.table().position(&lock.queue_path().child(&wait.node)) else { continue };
+            // A node that its client does not know of waits for nothing: `orphan` says so.
+            let is_known = |row: &ContenderRow<'_>| table_at.unaware(lock, row) != Some(Unaware::OfNode);
+            let Some(waiter) = lock.row(position).filter(is_known).map(|row| row.contender) else { continue };
+            let waits = table_at.now().since(waiter.contends_since(table_at.table().clock_ahead_ms()));
+            let held = lock.first_holder().map(|holder| held_at_least(*table_at, holder)).unwrap_or_default();
+            let lasts = waits.min(held);
+            let stuck = lasts >= thresholds.stuck_after && !is_likely_election(lock);
+            let severity = if stuck { Severity::Warning } else { Severity::Info };
+            let finding = finding(Code::SelfBlocked, severity, lock, lock.first_holder().map(|holder| &holder.node))
+                .of_client(table_at.table().identity_at(wait.lock, &wait.held, wait.waiter))
+                .because(describe_self_blocked(*table_at, wait, lasts), SELF_BLOCKED_REMEDY);
+            let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after);
+            found.push(suspicion.of_state(waiter.czxid.0).proved_by(lasts));
+        }
+    }
+}
+
+fn describe_self_blocked(table_at: TableAt<'_>, wait: &Wait, lasts: Duration) -> String {
+    let [held, node] = [&wait.held, &wait.node].map(|name| short_node(name));
+    format!(
+        "{} holds by {held} and has waited by {node} for {}: it waits for itself, unless these are two of its threads",
+        table_at.who_at(wait.lock, &wait.held, wait.waiter),
+        human::duration(lasts)
+    )
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::diagnose::code::AmongReturned;
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
 use crate::diagnose::facts::short_node;
+use crate::diagnose::finding::AmongReturned;
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, Severity, TableAt};
 use crate::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockQueue};

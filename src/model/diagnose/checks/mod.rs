@@ -1,94 +1,73 @@
-//! The checks, one file per kind of finding, and the list of all checks.
+//! The checks, in chapters of related findings, and the list of all checks.
 
-mod adopted;
-mod churning;
 mod deadlock;
 mod disagrees;
-mod empty;
-mod expiring;
-mod flapping;
-mod foreign;
-mod ghost;
-mod head_expired;
-mod held_long;
-mod herd;
-mod idle;
-mod leaked;
-mod leaking;
-mod lost_wake_up;
-mod nobody_holds;
-mod nobody_leads;
-mod orphan;
-mod orphan_suspected;
-mod overflow;
-mod participant_missing;
-mod persistent;
-mod self_blocked;
-mod silent;
-mod stale_owner;
-pub(super) mod stuck;
-mod two_leaders;
+mod election;
+mod former_owner;
+pub(super) mod holder;
+mod load;
+mod tree;
+mod unaware;
 
 use serde::{Deserialize, Serialize};
 
-use super::context::{Check, LockContext, TableContext};
+use super::context::{Check, LockContext, TableContext, UnwatchedMemory};
 use super::suspicion::Suspicion;
-use super::unwatched::{self, UnwatchedMemory};
-use super::{Code, Severity, TableAt, Thresholds, waits};
+use super::{Code, Severity, TableAt, Thresholds, context, waits};
 use crate::queue::LockQueue;
 
 macro_rules! checks {
-    ($($module:ident: $check:ident,)*) => {
+    ($($field:ident: $module:ident::$check:ident, $tests:ident;)*) => {
         /// All checks with their memories, in the order in which they run.
         #[derive(Clone, Debug, Default, Serialize, Deserialize)]
         pub(super) struct Checks {
             unwatched_waiters: UnwatchedMemory,
-            $($module: $module::$check,)*
+            $($field: $module::$check,)*
         }
 
         impl Checks {
-            fn each(&mut self) -> [&mut dyn Check; [$(stringify!($module)),*].len()] {
-                [$(&mut self.$module),*]
+            fn each(&mut self) -> [&mut dyn Check; [$(stringify!($field)),*].len()] {
+                [$(&mut self.$field),*]
             }
         }
 
         /// Returns examples that raise each code, for the test of the sentences.
         #[cfg(test)]
         pub(super) fn examples() -> Vec<super::testing::Example> {
-            [$($module::tests::examples()),*].concat()
+            [$($module::$tests::examples()),*].concat()
         }
     };
 }
 
 checks! {
-    ghost: Ghost,
-    disagrees: MemberDisagrees,
-    persistent: PersistentContender,
-    overflow: SequenceOverflow,
-    orphan: Orphan,
-    orphan_suspected: OrphanSuspected,
-    lost_wake_up: LostWakeUp,
-    nobody_holds: NobodyHolds,
-    expiring: ExpiringHolder,
-    silent: SilentHolder,
-    adopted: AdoptedNode,
-    head_expired: HeadChangedByExpiry,
-    idle: IdleHolder,
-    stuck: Stuck,
-    leaked: LeakedWatch,
-    empty: EmptyParent,
-    foreign: ForeignChild,
-    deadlock: Deadlock,
-    self_blocked: SelfBlocked,
-    nobody_leads: NobodyLeads,
-    two_leaders: TwoLeaders,
-    stale_owner: StaleOwner,
-    flapping: Flapping,
-    participant_missing: ParticipantMissing,
-    held_long: HeldLong,
-    leaking: LeakingSession,
-    churning: Churning,
-    herd: HerdStorm,
+    ghost: holder::Ghost, tests;
+    disagrees: disagrees::MemberDisagrees, tests;
+    persistent: tree::PersistentContender, tests;
+    overflow: tree::SequenceOverflow, overflow_tests;
+    orphan: unaware::Orphan, tests;
+    orphan_suspected: unaware::OrphanSuspected, orphan_suspected_tests;
+    lost_wake_up: unaware::LostWakeUp, lost_wake_up_tests;
+    nobody_holds: unaware::NobodyHolds, nobody_holds_tests;
+    expiring: holder::ExpiringHolder, expiring_tests;
+    silent: holder::SilentHolder, silent_tests;
+    adopted: former_owner::AdoptedNode, tests;
+    head_expired: former_owner::HeadChangedByExpiry, head_expired_tests;
+    idle: holder::IdleHolder, idle_tests;
+    stuck: holder::Stuck, stuck_tests;
+    leaked: load::LeakedWatch, tests;
+    empty: tree::EmptyParent, empty_tests;
+    foreign: tree::ForeignChild, foreign_tests;
+    deadlock: deadlock::Deadlock, tests;
+    self_blocked: deadlock::SelfBlocked, self_blocked_tests;
+    nobody_leads: election::NobodyLeads, tests;
+    two_leaders: former_owner::TwoLeaders, two_leaders_tests;
+    stale_owner: former_owner::StaleOwner, stale_owner_tests;
+    flapping: election::Flapping, flapping_tests;
+    participant_missing: election::ParticipantMissing, participant_missing_tests;
+    held_long: holder::HeldLong, held_long_tests;
+    leaking: load::LeakingSession, leaking_tests;
+    churning: load::Churning, churning_tests;
+    herd: load::HerdStorm, herd_tests;
 }
 
 impl Checks {
@@ -119,7 +98,7 @@ impl Checks {
         found: &mut Vec<Suspicion>,
     ) {
         let mut context = LockContext::new(table_at, thresholds, lock);
-        context.unwatched = unwatched::unwatched(&context, &mut self.unwatched_waiters);
+        context.unwatched = context::unwatched(&context, &mut self.unwatched_waiters);
         for check in self.each() {
             check.check_lock(&context, found);
         }

@@ -2,7 +2,7 @@
 
 use super::TableFixture;
 use super::fixture::{events, said};
-use crate::queue::deleted::MAX_DELETED;
+use crate::queue::contender::MAX_DELETED;
 use crate::queue::{Change, ConnectionState, ContenderState, LockEvent};
 use crate::testing::path;
 use lockscope_base::znode::{Node, SessionId, ZnodePath};

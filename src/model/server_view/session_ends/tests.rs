@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestRunner};
 
 use super::*;
-use crate::server_view::connection::ListedConnection;
+use crate::server_view::listing::ListedConnection;
 use crate::server_view::{Expiry, MemberExtras, Provenance, ServerMode, ServerSettings, SessionTiming};
 
 const TICK_MS: i64 = 2_000;

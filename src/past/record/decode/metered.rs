@@ -3,7 +3,7 @@
 //! An inline value is charged with its container, by the size of its type. A value in memory of its
 //! own is charged separately: the elements of a list, the entries of a map, and the content of a
 //! box, which is recognized because it does not fit into its place. The bytes of texts are charged
-//! where they are [read](super::stream).
+//! where the decoder reads them from its stream.
 
 use std::fmt;
 
@@ -21,11 +21,13 @@ const MAP_FACTOR: u64 = 2;
 /// The extra memory of an element in a set. Sets cannot be told from lists, so all lists count as
 /// sets, except those of small elements such as bytes.
 const ELEMENT_OVERHEAD: u64 = 8;
+
 const MIN_SET_ELEMENT: u64 = 8;
 
 /// The extra memory of a list or a map: the rounding of the allocator, and the smallest room of a
 /// map.
 const LIST_OVERHEAD: u64 = 16;
+
 const MAP_OVERHEAD: u64 = 64;
 
 /// Wraps a deserializer or access, and charges the decoded values.

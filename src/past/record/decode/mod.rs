@@ -1,21 +1,27 @@
 //! Decodes a piece of a recording while it is decompressed, within a budget of memory.
 //!
-//! A recording may come from others, and few of its bytes can expand to very much: zstd makes a
-//! gigabyte of a hundred kilobytes, and one byte of that can stand for an element of a hundred
-//! bytes. So no piece is decompressed as a whole. Values are decoded from a [stream](stream), and
-//! their memory is [charged](metered) to a [`Budget`] before it is allocated.
+//! Each piece of the file is compressed and contains a checksum. A recording may come from others,
+//! and few of its bytes can expand to very much: zstd makes a gigabyte of a hundred kilobytes, and
+//! one byte of that can stand for an element of a hundred bytes. So no piece that others may have
+//! written is decompressed as a whole. Values are decoded from a stream of bytes, decompressed as
+//! they are read, and their memory is charged to a budget before it is allocated.
+//!
+//! A defect of a part of a recording is a `Damage`.
 
-mod budget;
 mod metered;
-mod stream;
 
+use std::io;
+use std::io::{Read, Write};
+
+use postcard::de_flavors::Flavor;
 use serde::de::DeserializeOwned;
 
-pub(super) use budget::Budget;
 use metered::Metered;
-use stream::{Bytes, Source, Stream};
 
-use super::Damage;
+pub(super) use super::memory::Budget;
+
+#[cfg(test)]
+mod tests;
 
 /// Returns the memory of a value that was written as these bytes. Returns `None` when they cannot
 /// be decoded or take more than `most`.
@@ -36,7 +42,7 @@ pub(super) struct Decoder<'p> {
 }
 
 impl<'p> Decoder<'p> {
-    /// Opens a piece made by [`frame::pack`](super::frame::pack).
+    /// Opens a piece made by [`frame::pack`](pack).
     pub fn new(packed: &'p [u8]) -> Result<Self, Damage> {
         Ok(Self { stream: Stream::new(packed).map_err(|_| Damage::Checksum)? })
     }
@@ -95,5 +101,263 @@ impl<'p> Decoder<'p> {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// The damage to a segment, which is then skipped. Each text continues a sentence that names the
+/// segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// The bytes differ from those that were written.
+    #[error("its bytes are damaged")]
+    Checksum,
+    /// The part of the file that contains the segment is damaged.
+    #[error("its part of the file is damaged")]
+    Pages,
+    /// The segment takes more memory than any recorded one.
+    #[error("it holds more than any recording writes, and would fill the memory")]
+    TooLarge,
+    /// The initial state is missing, or its parts contradict each other.
+    #[error("the state that it begins with cannot be read")]
+    Keyframe,
+    /// The entries cannot be decoded.
+    #[error("its entries cannot be read")]
+    Entries,
+}
+
+/// The largest piece decompressed as a whole, in bytes: twice the size at which a segment ends.
+const MAX_UNPACKED: u64 = 64 << 20;
+
+/// zstd's default: a higher level costs several times as much and saves a tenth.
+const LEVEL: i32 = 3;
+
+/// Compresses bytes and adds a checksum.
+pub(super) fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
+    encoder.include_checksum(true)?;
+    encoder.set_pledged_src_size(Some(bytes.len() as u64))?;
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+/// Decompresses a piece that this program has just written.
+pub(super) fn unpack(packed: &[u8]) -> Result<Vec<u8>, Damage> {
+    let mut bytes = Vec::new();
+    let decoder = zstd::Decoder::with_buffer(packed).map_err(|_| Damage::Checksum)?;
+    decoder.take(MAX_UNPACKED + 1).read_to_end(&mut bytes).map_err(|_| Damage::Checksum)?;
+    if bytes.len() as u64 > MAX_UNPACKED { Err(Damage::TooLarge) } else { Ok(bytes) }
+}
+
+/// The most bytes decompressed from one piece. Decoding ends earlier by its budget; this bounds the
+/// time to read bytes that nobody decodes.
+const STREAM_MAX_UNPACKED: u64 = 256 << 20;
+
+/// The largest window of zstd, as a power of two: zstd keeps that much decompressed data in memory.
+/// [`frame::pack`](pack) needs a window of 2 MiB.
+const MAX_WINDOW_LOG: u32 = 23;
+
+/// How many bytes are decompressed at once.
+const BUFFER_BYTES: usize = 32 << 10;
+
+/// The extra memory of a text or an array of bytes: the rounding of the allocator, and the counts
+/// of an `Arc`.
+const TEXT_OVERHEAD: u64 = 32;
+
+/// Decompresses a piece, forward only.
+struct Stream<'p> {
+    unpacked: zstd::Decoder<'static, &'p [u8]>,
+    buffer: Box<[u8]>,
+    /// The unread part of the buffer.
+    at: usize,
+    end: usize,
+    /// How many bytes may be read.
+    readable: u64,
+    /// Whether `readable` excludes some of the bytes.
+    is_limited: bool,
+    unpacked_bytes: u64,
+    damage: Option<Damage>,
+    /// The last bytes taken, when they do not lie in the buffer.
+    taken: Vec<u8>,
+}
+
+impl<'p> Stream<'p> {
+    pub fn new(packed: &'p [u8]) -> io::Result<Self> {
+        let mut unpacked = zstd::Decoder::with_buffer(packed)?;
+        unpacked.window_log_max(MAX_WINDOW_LOG)?;
+        let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        let (at, end, readable) = (0, 0, u64::MAX);
+        let (is_limited, unpacked_bytes, damage, taken) = (false, 0, None, Vec::new());
+        Ok(Self { unpacked, buffer, at, end, readable, is_limited, unpacked_bytes, damage, taken })
+    }
+
+    /// Limits reading to the next `bytes` bytes.
+    pub fn only_next(&mut self, bytes: u64) {
+        (self.readable, self.is_limited) = (bytes, true);
+    }
+
+    pub fn is_at_end(&mut self) -> bool {
+        self.readable == 0 || !self.has_bytes()
+    }
+
+    /// Returns whether the piece ended before all readable bytes came.
+    pub fn is_cut_short(&self) -> bool {
+        self.is_limited && self.readable > 0
+    }
+
+    pub fn damage(&self) -> Option<Damage> {
+        self.damage
+    }
+
+    /// Fills an array of bytes. Returns whether there were enough.
+    pub fn read(&mut self, array: &mut [u8]) -> bool {
+        let Some(bytes) = self.take(array.len()) else { return false };
+        array.copy_from_slice(bytes);
+        true
+    }
+
+    /// Skips bytes. Returns whether there were enough.
+    pub fn skip(&mut self, mut bytes: u64) -> bool {
+        while bytes > 0 {
+            if self.is_at_end() {
+                return false;
+            }
+            let part = self.available(bytes);
+            self.advance(part);
+            bytes -= part as u64;
+        }
+        true
+    }
+
+    /// Reads everything that is left, to find damage.
+    pub fn read_rest(&mut self) {
+        (self.readable, self.is_limited) = (u64::MAX, false);
+        while self.has_bytes() {
+            self.at = self.end;
+        }
+    }
+
+    /// Returns how many of these bytes are in the buffer and may be read.
+    fn available(&self, bytes: u64) -> usize {
+        let part = bytes.min(self.readable).min((self.end - self.at) as u64);
+        usize::try_from(part).unwrap_or(0)
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.at += bytes;
+        self.readable -= bytes as u64;
+    }
+
+    /// Returns whether there is a byte in the buffer; fills an empty buffer first.
+    fn has_bytes(&mut self) -> bool {
+        self.at < self.end || self.fill()
+    }
+
+    #[cold]
+    fn fill(&mut self) -> bool {
+        if self.damage.is_some() {
+            return false;
+        }
+        (self.at, self.end) = (0, 0);
+        match self.unpacked.read(&mut self.buffer) {
+            Ok(bytes) => self.end = bytes,
+            Err(_) => self.damage = Some(Damage::Checksum),
+        }
+        self.unpacked_bytes += self.end as u64;
+        if self.unpacked_bytes > STREAM_MAX_UNPACKED {
+            (self.damage, self.end) = (Some(Damage::TooLarge), 0);
+        }
+        self.end > 0
+    }
+}
+
+/// A source of bytes that are read once, in order.
+trait Bytes {
+    /// Returns the next byte.
+    fn pop(&mut self) -> Option<u8>;
+
+    /// Returns the next `bytes` bytes; `None` if there are fewer.
+    fn take(&mut self, bytes: usize) -> Option<&[u8]>;
+}
+
+impl Bytes for Stream<'_> {
+    #[inline]
+    fn pop(&mut self) -> Option<u8> {
+        if self.is_at_end() {
+            return None;
+        }
+        let byte = self.buffer[self.at];
+        self.advance(1);
+        Some(byte)
+    }
+
+    fn take(&mut self, bytes: usize) -> Option<&[u8]> {
+        if self.readable < bytes as u64 {
+            return None;
+        }
+        if self.end - self.at >= bytes {
+            let from = self.at;
+            self.advance(bytes);
+            return Some(&self.buffer[from..from + bytes]);
+        }
+        self.taken.clear();
+        self.taken.shrink_to(BUFFER_BYTES);
+        while self.taken.len() < bytes {
+            if self.is_at_end() {
+                return None;
+            }
+            let part = self.available((bytes - self.taken.len()) as u64);
+            self.taken.extend_from_slice(&self.buffer[self.at..self.at + part]);
+            self.advance(part);
+        }
+        Some(&self.taken)
+    }
+}
+
+impl Bytes for &[u8] {
+    fn pop(&mut self) -> Option<u8> {
+        self.split_off_first().copied()
+    }
+
+    fn take(&mut self, bytes: usize) -> Option<&[u8]> {
+        self.split_off(..bytes)
+    }
+}
+
+/// The source from which postcard reads a value.
+struct Source<'s, B> {
+    bytes: &'s mut B,
+    budget: &'s Budget,
+}
+
+impl<'s, B: Bytes> Source<'s, B> {
+    pub fn new(bytes: &'s mut B, budget: &'s Budget) -> Self {
+        Self { bytes, budget }
+    }
+}
+
+impl<'de, 's: 'de, B: Bytes + 'de> Flavor<'de> for Source<'s, B> {
+    type Remainder = ();
+    type Source = ();
+
+    #[inline]
+    fn pop(&mut self) -> postcard::Result<u8> {
+        self.bytes.pop().ok_or(postcard::Error::DeserializeUnexpectedEnd)
+    }
+
+    /// Fails always: no bytes are kept that could be borrowed for the lifetime of a value.
+    fn try_take_n(&mut self, _: usize) -> postcard::Result<&'de [u8]> {
+        Err(postcard::Error::WontImplement)
+    }
+
+    fn try_take_n_temp<'a>(&'a mut self, bytes: usize) -> postcard::Result<&'a [u8]>
+    where
+        'de: 'a,
+    {
+        // The length is charged before anything is read, so a false length allocates nothing.
+        if !self.budget.charge(bytes as u64 + TEXT_OVERHEAD) {
+            return Err(postcard::Error::DeserializeUnexpectedEnd);
+        }
+        self.bytes.take(bytes).ok_or(postcard::Error::DeserializeUnexpectedEnd)
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::record::frame;
 
 /// Returns a value as a file stores it.
 fn packed(value: &impl serde::Serialize) -> Vec<u8> {
-    frame::pack(&postcard::to_allocvec(value).unwrap()).unwrap()
+    super::pack(&postcard::to_allocvec(value).unwrap()).unwrap()
 }
 
 fn decoded<T: DeserializeOwned>(packed: &[u8], bytes: u64) -> Result<T, Damage> {
@@ -74,7 +73,7 @@ fn damaged_bytes_are_told_from_a_value_of_another_kind() {
 #[test]
 fn only_the_requested_bytes_are_read() {
     let bytes = [&8_u64.to_le_bytes()[..], b"entries.", b"ids"].concat();
-    let packed = frame::pack(&bytes).unwrap();
+    let packed = super::pack(&bytes).unwrap();
     let mut decoder = Decoder::new(&packed).unwrap();
     assert_eq!(decoder.array(Damage::Entries), Ok(8_u64.to_le_bytes()));
     decoder.only_next(8);

@@ -1,28 +1,145 @@
-//! The entries of a recording's stream, and their encoding.
+//! What a segment consists of: the state at its beginning, and the entries after it, with their
+//! encoding.
 //!
-//! An entry is written as a [`StoredEntry`] with `postcard`. Nearly all
-//! entries repeat what the segment has said before: the same lock parents, the same sessions, a
-//! number that is one higher. So writer and reader both keep what was [`named`], and entries refer
-//! to it. The rest is mostly the random ids in names. These are stored separately, because the
+//! An entry is written as a `StoredEntry` with `postcard`. Nearly all entries repeat what the
+//! segment has said before: the same lock parents, the same sessions, a number that is one higher.
+//! So writer and reader both keep what was `Named`, and entries refer to it. The rest is mostly the
+//! random ids in names. These are stored separately, behind the entries of a chunk, because the
 //! other bytes compress better without them.
+//!
+//! Both sides count the memory that a state and its entries take in a reader, so that a recorder
+//! ends a segment in time.
 
-mod ids;
-mod memory;
-mod name;
 mod named;
-mod stored;
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use self::named::Named;
+use super::decode::{Budget, Decoder};
+use super::memory::{MAX_GROWTH, MAX_STATE};
+use super::{Damage, decode};
+use lockscope_base::recipe::OwnRecipe;
+use lockscope_base::znode::Timestamp;
+use lockscope_model::diagnose::{Diagnosis, FindingChanges, Flapping, Thresholds};
+use lockscope_model::queue::{
+    Change, Elections, EnsembleState, Happening, HeadWait, LockId, LockTable, RunsOfOne, SessionEvidence,
+};
+use named::StoredEntry;
+
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
+#[cfg(test)]
+mod entry_tests;
 
-use self::ids::Ids;
-use self::named::Named;
-use self::stored::StoredEntry;
-use super::Damage;
-use super::decode::{Budget, Decoder};
-use lockscope_base::znode::Timestamp;
-use lockscope_model::queue::Change;
+/// Everything that a console knows about the locks at one moment. The same entries always produce
+/// the same state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecordedState {
+    /// The locks.
+    pub table: LockTable,
+    /// The findings of the locks.
+    pub diagnosis: Diagnosis,
+}
+
+/// The effect of one entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Played {
+    /// The events of the locks.
+    Happenings(Vec<Happening>),
+    /// The new and the cleared findings.
+    Findings(FindingChanges),
+}
+
+impl RecordedState {
+    /// Creates the state of a console that was just started.
+    pub fn new(table: LockTable, thresholds: Thresholds) -> Self {
+        Self { table, diagnosis: Diagnosis::new(thresholds) }
+    }
+
+    /// Takes in one entry.
+    pub fn play(&mut self, at: Timestamp, entry: Entry<'_>) -> Played {
+        match entry {
+            Entry::Change(change) => Played::Happenings(self.table.apply(change.into_owned(), at)),
+            Entry::Examined => Played::Findings(self.diagnosis.examine(&self.table, at)),
+            Entry::FindingsForgotten => {
+                Played::Findings(FindingChanges { raised: Vec::new(), cleared: self.diagnosis.start_over() })
+            }
+        }
+    }
+
+    /// Reads the compressed output of [`write()`]. Names are read with the recorded recipes,
+    /// independent of the current config file. Also returns the memory of the state, in bytes.
+    pub(super) fn read(packed: &[u8]) -> Result<(Self, u64), Damage> {
+        let (budget, mut decoder) = (Budget::new(MAX_STATE), Decoder::new(packed)?);
+        let state: Self = decoder.next(&budget, Damage::Keyframe)?;
+        let recipes: Vec<OwnRecipe> = decoder.next(&budget, Damage::Keyframe)?;
+        // Missing before format 3.
+        let evidence: SessionEvidence =
+            if decoder.is_at_end() { SessionEvidence::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        // Missing before format 5.
+        let (elections, flapping): (Elections, Flapping) =
+            if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        // Missing before format 6.
+        let ensemble: EnsembleState =
+            if decoder.is_at_end() { EnsembleState::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        // Missing before format 7.
+        let (promised, runs): (Vec<Option<Duration>>, RunsOfOne) =
+            if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        // Missing before format 8.
+        let head_waits: Vec<(LockId, HeadWait)> =
+            if decoder.is_at_end() { Vec::new() } else { decoder.next(&budget, Damage::Keyframe)? };
+        decoder.finish(Damage::Keyframe)?;
+        let table = state.table.with_recipes(&recipes).with_session_evidence(evidence);
+        let table = table
+            .with_elections(elections)
+            .with_promised_holds(&promised)
+            .with_ensemble_state(ensemble)
+            .with_runs_of_one(runs)
+            .with_head_waits(head_waits);
+        let thresholds = Thresholds { flapping, ..*state.diagnosis.thresholds() };
+        let mut state = Self { table, diagnosis: state.diagnosis.with_thresholds(thresholds) };
+        if !state.table.is_consistent() {
+            return Err(Damage::Keyframe);
+        }
+        state.table.recount();
+        Ok((state, MAX_STATE - budget.left()))
+    }
+}
+
+/// Returns whether a state written by [`write()`] can be read again, that is, whether it fits into
+/// the memory of a keyframe.
+pub(super) fn is_readable(bytes: &[u8]) -> bool {
+    bytes.len() as u64 <= MAX_STATE / MAX_GROWTH || decode::memory_of::<Written>(bytes, MAX_STATE).is_some()
+}
+
+/// What [`write()`] writes.
+type Written = (
+    RecordedState,
+    Vec<OwnRecipe>,
+    SessionEvidence,
+    (Elections, Flapping),
+    EnsembleState,
+    (Vec<Option<Duration>>, RunsOfOne),
+    Vec<(LockId, HeadWait)>,
+);
+
+/// Returns the state as uncompressed bytes.
+///
+/// # Errors
+///
+/// Never fails in practice: every state serializes.
+pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
+    let elections = (table.elections(), diagnosis.thresholds().flapping);
+    let evidence = table.session_evidence();
+    let (ensemble, promised) = (table.ensemble_state(), (table.promised_holds(), table.runs_of_one()));
+    let recipes = table.own_recipes();
+    postcard::to_allocvec(&(table, diagnosis, recipes, evidence, elections, ensemble, promised, table.head_waits()))
+}
 
 /// One entry of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +235,7 @@ impl EntryWriter {
         let begin = self.chunk.entries.len();
         self.chunk.entries = postcard::to_extend(&(after_ms, stored), std::mem::take(&mut self.chunk.entries))?;
         let written = self.chunk.entries.get(begin..).filter(|_| is_rare);
-        self.memory += memory::to_read(entry, written).ok_or(postcard::Error::SerializeBufferFull)?;
+        self.memory += to_read(entry, written).ok_or(postcard::Error::SerializeBufferFull)?;
         Ok(())
     }
 
@@ -167,7 +284,7 @@ impl<'b> EntryReader<'b> {
             self.at = Timestamp(self.at.0.saturating_add_unsigned(after_ms));
             let entry = self.named.restore(stored, self.at, &mut ids)?;
             let growth = if self.entries.len() < self.expected { 0 } else { 2 * ENTRY_SIZE };
-            if !self.budget.charge(memory::to_play(&entry) + growth) {
+            if !self.budget.charge(to_play(&entry) + growth) {
                 return Err(Damage::TooLarge);
             }
             self.entries.push(TimedEntry { at: self.at, entry });
@@ -179,4 +296,101 @@ impl<'b> EntryReader<'b> {
     pub fn entries(self) -> Vec<TimedEntry> {
         self.entries
     }
+}
+
+/// The length of a chunk's prefix, in bytes; it holds the length of the entries.
+const LENGTH_BYTES: u64 = 8;
+
+/// Reads ids in order.
+struct Ids<'p> {
+    packed: &'p [u8],
+    /// The length of the entries before the ids, in bytes.
+    entries: u64,
+    /// A second decoder of the same chunk: it skips the entries, which therefore need not be kept
+    /// in memory. `None` until an id is read.
+    decoder: Option<Decoder<'p>>,
+}
+
+impl<'p> Ids<'p> {
+    /// Creates a reader for a chunk with `entries` bytes of entries.
+    pub fn new(packed: &'p [u8], entries: u64) -> Self {
+        Self { packed, entries, decoder: None }
+    }
+
+    pub fn next(&mut self) -> Result<Uuid, Damage> {
+        let decoder = match &mut self.decoder {
+            Some(decoder) => decoder,
+            none => {
+                let mut decoder = Decoder::new(self.packed)?;
+                decoder.skip(self.entries.saturating_add(LENGTH_BYTES), Damage::Entries)?;
+                none.insert(decoder)
+            }
+        };
+        Ok(Uuid::from_bytes(decoder.array(Damage::Entries)?))
+    }
+}
+
+/// The most memory that a node adds to the table besides its names and data, in bytes: a lock of
+/// its own, with its contender and parent. `tests/memory` checks that a lock takes less than 500
+/// bytes with its names.
+const NODE_MEMORY: u64 = 400;
+
+/// How often the text of a path is kept: in the entry, and in parts as the names of the parent and
+/// of the node.
+const PATH_COPIES: u64 = 2;
+
+/// The largest entry that is written, in bytes; answers of servers with 100,000 connections are
+/// smaller.
+const MAX_ENTRY: u64 = 48 << 20;
+
+/// Returns the memory to keep and play an entry, besides that of [decoding](super::decode)
+/// it.
+fn to_play(entry: &Entry<'_>) -> u64 {
+    let added = match entry {
+        Entry::Change(change) => added_by(change),
+        Entry::Examined | Entry::FindingsForgotten => 0,
+    };
+    ENTRY_SIZE + added
+}
+
+/// Returns the memory that a change adds to the table.
+fn added_by(change: &Change) -> u64 {
+    match change {
+        Change::Seen { path, node } => {
+            NODE_MEMORY + PATH_COPIES * path.as_str().len() as u64 + node.data.bytes().len() as u64
+        }
+        Change::Appeared { path }
+        | Change::Listed { path, .. }
+        | Change::Sampled { path, .. }
+        | Change::Unreadable { path, .. } => NODE_MEMORY + PATH_COPIES * path.as_str().len() as u64,
+        Change::Deleted { path, .. } | Change::DeletedBy { path, .. } => path.as_str().len() as u64,
+        Change::Compared { comparison } => comparison.memory(),
+        Change::Surveyed { .. } | Change::Heard { .. } | Change::Connection(_) | Change::Syncing | Change::Synced => 0,
+    }
+}
+
+/// Returns the most memory for reading and playing an entry. `written` holds its bytes if they
+/// contain all of it. Returns `None` when the entry exceeds [`MAX_ENTRY`].
+fn to_read(entry: &Entry<'_>, written: Option<&[u8]>) -> Option<u64> {
+    let decoded = match (written, entry) {
+        (Some(written), _) => decode::memory_of::<(u64, StoredEntry<'static>)>(written, MAX_ENTRY)?,
+        (None, Entry::Change(change)) => size_of::<(u64, StoredEntry<'_>)>() as u64 + texts(change),
+        (None, Entry::Examined | Entry::FindingsForgotten) => size_of::<(u64, StoredEntry<'_>)>() as u64,
+    };
+    Some(decoded + to_play(entry))
+}
+
+/// Returns the memory of an entry's texts, when known names are numbers: that of the parts of a new
+/// name, and of new data.
+fn texts(change: &Change) -> u64 {
+    const PARTS: u64 = 4;
+    const PART_OVERHEAD: u64 = 32;
+    let (path, data) = match change {
+        Change::Seen { path, node } => (path.as_str().len(), node.data.bytes().len()),
+        Change::Appeared { path } | Change::Deleted { path, .. } | Change::DeletedBy { path, .. } => {
+            (path.as_str().len(), 0)
+        }
+        _ => (0, 0),
+    };
+    (path + data) as u64 + PARTS * PART_OVERHEAD
 }

@@ -1,19 +1,178 @@
-//! The names that the entries of a segment have introduced. Writer and reader take the same steps,
-//! so a number means the same to both.
+//! The stored form of an entry, in which the names that the segment has introduced are numbers.
+//!
+//! Writer and reader take the same steps, so a number means the same to both. New variants of a
+//! stored type are added at the end: their position is their number in the file.
+//!
+//! A node's name is stored in two parts: the part shared by all names of one library, and the
+//! random id and number that distinguish them.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use slab::Slab;
 use uuid::Uuid;
 
-use super::name::NamePattern;
-use super::stored::{StoredEntry, StoredName, StoredNode, StoredPath};
 use super::{Damage, Entry, Ids};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
-use lockscope_model::queue::Change;
+use lockscope_model::queue::{Change, Deleter};
 use lockscope_model::server_view::{ServerView, SessionTiming, ViewExtras};
+
+/// One entry, in which known names are numbers.
+#[derive(Serialize, Deserialize)]
+pub(super) enum StoredEntry<'a> {
+    /// A rare change, stored as a whole.
+    Change(Cow<'a, Change>),
+    /// An [`Entry::Examined`](super::Entry::Examined).
+    Examined,
+    /// A [`Change::Seen`].
+    Seen { path: StoredPath<'a>, node: StoredNode<'a> },
+    /// A [`Change::Appeared`].
+    Appeared { path: StoredPath<'a> },
+    /// A [`Change::Deleted`], with the difference to the last transaction.
+    Deleted { path: StoredPath<'a>, zxid: Option<i64> },
+    /// An [`Entry::FindingsForgotten`](super::Entry::FindingsForgotten).
+    FindingsForgotten,
+    /// A [`Change::Surveyed`] before format 6, with the timings that its view is stored without.
+    /// Before format 3 it was stored as a rare change.
+    Surveyed { view: Cow<'a, ServerView>, timings: Vec<SessionTiming> },
+    /// A [`Change::DeletedBy`], with the difference to the last transaction. Since format 4.
+    DeletedBy { path: StoredPath<'a>, zxid: i64, by: Deleter },
+    /// A [`Change::Surveyed`], with all that its view is stored without. Since format 6.
+    SurveyedWith { view: Cow<'a, ServerView>, timings: Vec<SessionTiming>, extras: ViewExtras },
+}
+
+/// A known name, or a new one.
+#[derive(Serialize, Deserialize)]
+pub(super) enum StoredName<T> {
+    Known(u32),
+    New(T),
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) enum StoredPath<'a> {
+    /// A path that was named and whose node was not deleted since.
+    Known(u32),
+    /// A name below a parent. Its id, if any, is stored with the other ids.
+    New {
+        parent: StoredName<Cow<'a, str>>,
+        pattern: StoredName<NamePattern>,
+        /// The difference to the last number below that parent.
+        number: Option<i64>,
+    },
+}
+
+/// A node as a read found it.
+#[derive(Serialize, Deserialize)]
+pub(super) enum StoredNode<'a> {
+    /// A node unchanged since its creation.
+    Fresh {
+        /// The difference to the last transaction.
+        zxid: i64,
+        /// The time from the creation to the entry, in milliseconds.
+        created_before: i64,
+        owner: StoredName<Option<SessionId>>,
+        /// The kept part of the data and the length of all data; `None` if equal to those of the
+        /// owner's last node.
+        data: Option<(Cow<'a, [u8]>, i32)>,
+    },
+    /// Any other node.
+    Any(Cow<'a, Node>),
+}
+
+/// The digits of the number that ZooKeeper appends to the name of a sequential node.
+const SEQUENCE_DIGITS: usize = 10;
+
+/// The notation of an id in a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) enum IdFormat {
+    /// With hyphens, as Curator writes it.
+    Hyphenated,
+    /// Without hyphens, as kazoo writes it.
+    Simple,
+}
+
+impl IdFormat {
+    fn write(self, id: Uuid, to: &mut [u8; 36]) -> &str {
+        match self {
+            Self::Hyphenated => id.hyphenated().encode_lower(to),
+            Self::Simple => id.simple().encode_lower(to),
+        }
+    }
+
+    fn len(self) -> usize {
+        match self {
+            Self::Hyphenated => 36,
+            Self::Simple => 32,
+        }
+    }
+
+    /// Reads the id at this place of a name, if writing it again gives exactly the same letters.
+    fn read(self, name: &str, at: usize) -> Option<Uuid> {
+        let text = name.get(at..at + self.len())?;
+        let id = Uuid::try_parse(text).ok()?;
+        (self.write(id, &mut [0; 36]) == text).then_some(id)
+    }
+}
+
+/// The common part of names of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct NamePattern {
+    before: Box<str>,
+    /// The notation of the id between `before` and `after`, if there is one.
+    id: Option<IdFormat>,
+    /// The text up to the number, if there is one.
+    after: Box<str>,
+}
+
+impl NamePattern {
+    /// Splits a name into its common part, its id, and its number.
+    pub fn split(name: &str) -> (Self, Option<Uuid>, Option<i64>) {
+        let (name, number) = split_number(name);
+        let (before, id, after) = split_id(name);
+        let pattern = Self { before: before.into(), id: id.map(|(_, format)| format), after: after.into() };
+        (pattern, id.map(|(id, _)| id), number)
+    }
+
+    /// Returns whether the names have an id.
+    pub fn has_id(&self) -> bool {
+        self.id.is_some()
+    }
+
+    /// Returns the name with this id and number.
+    pub fn join(&self, id: Uuid, number: Option<i64>) -> String {
+        let mut name = String::from(&*self.before);
+        if let Some(format) = self.id {
+            name.push_str(format.write(id, &mut [0; 36]));
+        }
+        name.push_str(&self.after);
+        if let Some(number) = number {
+            write!(name, "{number:010}").expect("writing to a string");
+        }
+        name
+    }
+}
+
+fn split_number(name: &str) -> (&str, Option<i64>) {
+    let split = name.len().checked_sub(SEQUENCE_DIGITS).and_then(|at| name.split_at_checked(at));
+    match split {
+        Some((before, digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => (before, digits.parse().ok()),
+        _ => (name, None),
+    }
+}
+
+fn split_id(name: &str) -> (&str, Option<(Uuid, IdFormat)>, &str) {
+    for format in [IdFormat::Hyphenated, IdFormat::Simple] {
+        for at in 0..(name.len() + 1).saturating_sub(format.len()) {
+            if let Some(id) = format.read(name, at) {
+                return (&name[..at], Some((id, format)), &name[at + format.len()..]);
+            }
+        }
+    }
+    (name, None, "")
+}
 
 /// All names introduced so far.
 #[derive(Debug, Default)]

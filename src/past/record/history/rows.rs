@@ -1,13 +1,18 @@
-//! Reads rows.
+//! Reads the rows of a history: contenders, gaps, findings, deletions, and what happened to the
+//! ensemble as a whole.
+//!
+//! The parts of a time range before and after the recording are gaps, too.
 
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
-use crate::record::row_memory::RowMemory;
-use crate::record::tables::{ContenderEnd, NOT_READ, Source, columns};
+use crate::record::memory::RowMemory;
+use crate::record::tables;
+use crate::record::tables::{ContenderEnd, NOT_READ, Source};
 use lockscope_base::znode::{SessionId, TimeBounds, Timestamp};
+use lockscope_model::ensemble::EnsembleEventKind;
 
 /// A first reading that took less is not worth to be told.
 const MAX_BRIEF_READING: Duration = Duration::from_secs(1);
@@ -166,7 +171,7 @@ pub(in crate::record) fn contenders(
     ids: &[i64],
     until: Option<Timestamp>,
 ) -> rusqlite::Result<Vec<PastContender>> {
-    let [deleted_by, source] = [columns::or_null(connection, "deleted_by")?, columns::or_null(connection, "source")?];
+    let [deleted_by, source] = [tables::or_null(connection, "deleted_by")?, tables::or_null(connection, "source")?];
     let mut statement = connection.prepare(&format!(
         "SELECT contender.id, lock.path, lock.name, lock.recipe, node, czxid, mode, session, client.address, client.name, data,
             enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending, first_seen_at,
@@ -319,4 +324,134 @@ fn limit_of(limit: usize) -> i64 {
 
 pub(super) fn window(from: Option<Timestamp>, to: Option<Timestamp>) -> [i64; 2] {
     [from.map_or(i64::MIN, |from| from.0), to.map_or(i64::MAX, |to| to.0)]
+}
+
+/// The most events of a history, of each ensemble.
+pub(super) const MAX_EVENTS: usize = 2_000;
+
+/// Something that happened to the ensemble in the past.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastEnsembleEvent {
+    /// What happened.
+    pub what: EnsembleEventKind,
+    /// The member that it happened to, or that leads since. Unescaped.
+    pub member: Option<String>,
+    /// The epoch that began with it.
+    pub epoch: Option<u32>,
+    /// When it began.
+    pub began: TimeBounds,
+    /// When it was over; `None` while it lasts.
+    pub ended: Option<TimeBounds>,
+    /// What else is known, in a sentence. Unescaped.
+    pub detail: Option<String>,
+}
+
+/// Returns the events that overlap a time range, the earliest first, up to `limit`. Events of kinds
+/// that a newer version recorded are left out, and recordings before format 6 have none.
+pub(super) fn events(
+    connection: &Connection,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    limit: usize,
+) -> rusqlite::Result<Vec<PastEnsembleEvent>> {
+    if !connection.table_exists(None, "ensemble_event")? {
+        return Ok(Vec::new());
+    }
+    let mut statement = connection.prepare(
+        "SELECT what, member, epoch, began_after, began_before, ended_after, ended_before, detail FROM ensemble_event
+         WHERE ifnull(ended_before, 9223372036854775807) >= ?1 AND iif(began_after > 0, began_after, began_before) <= ?2
+         ORDER BY began_before, id LIMIT ?3",
+    )?;
+    let memory = RowMemory::default();
+    let event = |row: &Row<'_>| {
+        memory.charge(row)?;
+        let Some(what) = EnsembleEventKind::from_id(&row.get::<_, String>(0)?) else { return Ok(None) };
+        let bounds = |after, before| TimeBounds::between(Timestamp(after), Timestamp(before));
+        let ended = row.get::<_, Option<i64>>(5)?.zip(row.get::<_, Option<i64>>(6)?);
+        Ok(Some(PastEnsembleEvent {
+            what,
+            member: row.get(1)?,
+            epoch: row.get::<_, Option<i64>>(2)?.and_then(|epoch| u32::try_from(epoch).ok()),
+            began: bounds(row.get(3)?, row.get(4)?),
+            ended: ended.map(|(after, before)| bounds(after, before)),
+            detail: row.get(7)?,
+        }))
+    };
+    let [from, to] = window(from, to);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let found = statement.query_map(params![from, to, limit], event)?;
+    found.filter_map(Result::transpose).collect()
+}
+
+/// Adds the parts of a time range outside of the recording to its gaps, the earliest first.
+pub(super) fn add(
+    connection: &Connection,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    gaps: &mut Vec<PastGap>,
+) -> rusqlite::Result<()> {
+    let times = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
+    let (first, last) = connection.query_row("SELECT min(from_ms), max(until_ms) FROM segment", [], times)?;
+    let (Some(first), Some(last)) = (first.map(Timestamp), last.map(Timestamp)) else { return Ok(()) };
+    let gap = |from, to, reason: &str| PastGap { from, to: Some(to), reason: reason.to_owned() };
+    if let Some(from) = from.filter(|from| *from < first) {
+        gaps.insert(0, gap(from, first, "the recording begins later"));
+    }
+    if let Some(to) = to.filter(|to| *to > last) {
+        gaps.push(gap(last, to, "the recording ends earlier"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use EnsembleEventKind::{LeaderChanged, MemberMissing, NoMajority};
+
+    use super::*;
+    use crate::record::batch::SegmentBounds;
+    use crate::record::history::PastWindow;
+    use crate::record::store::Store;
+    use crate::record::tables;
+    use crate::record::tests::fixture::{ALL, ConsoleFixture};
+
+    #[test]
+    fn events_that_overlap_the_time_are_read_and_unknown_ones_are_left_out() {
+        let connection = Connection::open_in_memory().unwrap();
+        assert_eq!(events(&connection, None, None, 9), Ok(Vec::new()), "a recording before format 6");
+        tables::create(&connection).unwrap();
+        let rows = "INSERT INTO ensemble_event (what, member, epoch, began_after, began_before, ended_after, ended_before, source)
+            VALUES ('no-majority', NULL, NULL, 10, 12, 20, 23, 'watched'), ('leader-changed', 'zk2:2181', 4, 23, 24, 23, 24, 'log'),
+            ('member-missing', 'zk1:2181', NULL, 30, 31, NULL, NULL, 'watched'), ('a-newer-one', NULL, NULL, 1, 99, 1, 99, 'log')";
+        connection.execute(rows, []).unwrap();
+        let between = |from, to| {
+            let found = events(&connection, Some(Timestamp(from)), Some(Timestamp(to)), 9).unwrap();
+            found.into_iter().map(|event| (event.what, event.ended.map(|ended| ended.before.0))).collect::<Vec<_>>()
+        };
+        assert_eq!(between(0, 9), []);
+        assert_eq!(between(0, 10), [(NoMajority, Some(23))]);
+        assert_eq!(between(23, 25), [(NoMajority, Some(23)), (LeaderChanged, Some(24))]);
+        assert_eq!(between(90, 95), [(MemberMissing, None)]);
+        let all = events(&connection, None, None, 9).unwrap();
+        assert_eq!(
+            (all[1].epoch, all[1].member.as_deref(), all[0].began.after),
+            (Some(4), Some("zk2:2181"), Timestamp(10))
+        );
+    }
+
+    #[test]
+    fn parts_of_a_window_outside_of_the_recording_are_gaps_without_contenders() {
+        let mut fixture = ConsoleFixture::new(ALL, SegmentBounds::default());
+        let path = fixture.ensemble.put_numbered("/a/lock-", 1);
+        fixture.apply(fixture.ensemble.observed(&path));
+        fixture.stop();
+        let mut store = Store::open(&fixture.path).unwrap();
+        let whole = PastWindow::read(&mut store, None, None).unwrap().expect("recorded");
+        let (from, to) = (Timestamp(whole.from.0 - 60_000), Timestamp(whole.to.0 + 60_000));
+        let wide = PastWindow::read(&mut store, Some(from), Some(to)).unwrap().expect("recorded");
+        assert_eq!((wide.from, wide.to, wide.known_until), (from, to, whole.to));
+        let outside = wide.gaps.iter().filter(|gap| gap.reason.starts_with("the recording ")).count();
+        assert_eq!(whole.gaps, [], "the first reading is no gap");
+        assert_eq!((outside, wide.gaps[0].from), (2, from), "{:?}", wide.gaps);
+        assert_eq!(wide.gaps.last().map(|gap| (gap.from >= whole.to, gap.to)), Some((true, Some(to))));
+    }
 }

@@ -7,37 +7,33 @@
 //! # The stream
 //!
 //! The log's part begins exactly where the recording's part ends, so there is no gap between them.
-//! Each part begins with a state of its own, as after a gap: the recorder and the log do not know the
-//! same of each node. What lies between the two parts is a *seam*, a
+//! Each part begins with a state of its own, as after a gap: the recorder and the log do not know
+//! the same of each node. What lies between the two parts is a *seam*, a
 //! [step](super::PlaybackStep::Gap) without a length.
 //!
 //! Both parts have the times of their own clocks, the recorder's and the leader's.
 //!
 //! # Files
 //!
-//! - `known` says which times are to be filled, `stream` fills the stream with `piece`s of segments.
-//! - `tables::merge` completes the rows.
+//! The sets of times in `tables::merge::times` say which times are to be filled. `stream` fills the
+//! stream, and `tables::merge` completes the rows.
 
-mod error;
-mod known;
-mod piece;
 mod stream;
-#[cfg(test)]
-mod tests;
 
 use std::path::{Path, PathBuf};
 
-use lockscope_base::znode::{TimeRange, ZnodePath, Zxid, escaped};
-
-pub use error::MergeError;
-
-use self::known::known;
 use self::stream::StreamMerge;
 use super::past::Past;
-use super::schema;
-use super::spans::{Spans, TooManySpans};
+use super::store;
 use super::store::{Store, StoreError};
-use super::tables::merge::{self, ContenderMerge};
+use super::tables::merge;
+use super::tables::merge::ContenderMerge;
+use super::tables::merge::times::{Spans, TooManySpans, known};
+use crate::record::Damage;
+use lockscope_base::znode::{TimeRange, ZnodePath, Zxid, escaped};
+
+#[cfg(test)]
+mod tests;
 
 /// The most times that are filled at once.
 const MAX_FILLED: usize = 10_000;
@@ -118,7 +114,7 @@ impl MergeTarget {
             return Err(MergeError::TooManyGaps(self.path()));
         }
         self.store.sql(|sql| {
-            schema::set_cache(sql, None)?;
+            store::set_cache(sql, None)?;
             // Segments get other numbers, and their parts follow.
             sql.pragma_update(None, "foreign_keys", false)?;
             sql.execute_batch("BEGIN IMMEDIATE")
@@ -176,7 +172,7 @@ impl Merge<'_> {
     /// Returns what was done, and whether something changed.
     fn all(mut self) -> Result<(Merged, bool), MergeError> {
         let mut has_changed = self.sql(|sql| {
-            let is_older = schema::complete_older(sql)?;
+            let is_older = store::complete_older(sql)?;
             Ok(merge::prove_ends(sql)? || is_older)
         })?;
         let (mut merged, rows_changed) = self.contenders()?;
@@ -282,4 +278,45 @@ fn chroot_of(connect: &str) -> Option<String> {
     let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_address = |server: &str| server.rsplit_once(':').is_some_and(|(_, port)| is_port(port.trim()));
     (!chroot.is_empty() && servers.split(',').any(is_address)).then(|| escaped(&format!("/{chroot}")).into_owned())
+}
+
+/// Why a recording was not completed. It is then as it was. Each text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// The recording cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The recorder saw nodes that the logs should have, and they have none of them.
+    #[error("{} saw other nodes than those in the transaction logs: name the files of its ensemble, and the same --root and --lock", .0.display())]
+    OtherEnsemble(PathBuf),
+    /// The recording has locks that the import leaves out.
+    #[error("{} has the lock {lock}, which lies below no --root of this import: name the same --root as in the recording", path.display())]
+    OtherRoots {
+        /// The path of the recording.
+        path: PathBuf,
+        /// The lock, escaped.
+        lock: String,
+    },
+    /// The paths of the recording begin at a chroot.
+    #[error("{} was recorded below {chroot}, and the logs have whole paths: name a new file with --store", path.display())]
+    Chroot {
+        /// The path of the recording.
+        path: PathBuf,
+        /// The chroot, escaped.
+        chroot: String,
+    },
+    /// The recording has too many gaps.
+    #[error("{} has too many gaps to fill at once: name a shorter time with --from and --to", .0.display())]
+    TooManyGaps(PathBuf),
+    /// A part of the recording beside a gap cannot be read.
+    #[error("{} is damaged beside a gap: {damage}; cut out what is not with `lockscope cut`, and complete that", path.display())]
+    Damaged {
+        /// The path of the recording.
+        path: PathBuf,
+        /// The kind of damage.
+        damage: Damage,
+    },
+    /// The caller cancelled it.
+    #[error("interrupted: nothing was changed")]
+    Interrupted,
 }

@@ -1,14 +1,17 @@
 //! Fills the stream: takes the times that a log fills out of the recording's segments, and puts the
 //! log's segments there.
+//!
+//! A segment that is only partly needed is cut into pieces: what it has of some times, as segments
+//! of their own.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::error::MergeError;
-use super::piece::{self, Piece};
-use crate::record::past::Past;
-use crate::record::spans::Spans;
+use super::MergeError;
+use crate::record::entry::EntryWriter;
+use crate::record::past::{Past, WholeSegment};
 use crate::record::store::{Store, StoreError};
-use crate::record::{ReadError, SegmentInfo};
+use crate::record::tables::merge::times::Spans;
+use crate::record::{Damage, ReadError, RecordedState, SegmentInfo, TimedEntry, decode, entry};
 use lockscope_base::znode::{TimeRange, Timestamp};
 
 /// The most segments of a batch.
@@ -96,7 +99,7 @@ impl<'a> StreamMerge<'a> {
         }
         let rest: Vec<TimeRange> = self.times.rest_of(time).collect();
         let whole = Past::of_writer(self.store).whole_segment(segment);
-        let pieces = whole.and_then(|whole| Ok(piece::cut(segment, whole, &rest)?));
+        let pieces = whole.and_then(|whole| Ok(cut(segment, whole, &rest)?));
         let mut pieces = self.intact(pieces)?.into_iter();
         let first = pieces.next();
         self.store.sql(|sql| match first {
@@ -151,7 +154,7 @@ impl<'a> StreamMerge<'a> {
                 Ok(copied?)
             }
             _ => {
-                let pieces = self.log.whole_segment(segment).and_then(|whole| Ok(piece::cut(segment, whole, &parts)?));
+                let pieces = self.log.whole_segment(segment).and_then(|whole| Ok(cut(segment, whole, &parts)?));
                 for piece in self.intact(pieces)? {
                     let run = self.run_of(segment, piece.time)?;
                     self.put(run, piece.time, piece.count, |sql, id| write(sql, id, &piece))?;
@@ -281,4 +284,53 @@ fn renumber(sql: &Connection, last: i64) -> rusqlite::Result<()> {
         sql.execute(&update, [last])?;
     }
     sql.execute_batch("DROP TABLE temp.merge_order; DROP TABLE temp.merge_place")
+}
+
+/// A part of a segment.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub time: TimeRange,
+    /// The state at the beginning, compressed.
+    pub state: Vec<u8>,
+    /// The entries as a chunk, compressed.
+    pub entries: Vec<u8>,
+    /// The number of entries.
+    pub count: u64,
+}
+
+/// Returns the pieces of a segment for some times within it, which are in order. What happens at
+/// the first moment of a later piece is a part of its state.
+pub(super) fn cut(
+    segment: &SegmentInfo,
+    WholeSegment { mut state, entries, .. }: WholeSegment,
+    times: &[TimeRange],
+) -> Result<Vec<Piece>, Damage> {
+    let mut entries = entries.into_iter().peekable();
+    let mut pieces = Vec::new();
+    for time in times {
+        if time.from > segment.from {
+            while let Some(TimedEntry { at, entry }) = entries.next_if(|timed| timed.at <= time.from) {
+                state.play(at, entry);
+            }
+        }
+        let before = keyframe(&state)?;
+        let (mut writer, mut count) = (EntryWriter::new(time.from), 0);
+        while let Some(TimedEntry { at, entry }) = entries.next_if(|timed| timed.at <= time.to) {
+            writer.write(at, &entry).map_err(|_| Damage::Entries)?;
+            state.play(at, entry);
+            count += 1;
+        }
+        let entries = pack(&writer.take_chunk().to_bytes())?;
+        pieces.push(Piece { time: *time, state: before, entries, count });
+    }
+    Ok(pieces)
+}
+
+fn keyframe(RecordedState { table, diagnosis }: &RecordedState) -> Result<Vec<u8>, Damage> {
+    let bytes = entry::write(table, diagnosis).map_err(|_| Damage::Keyframe)?;
+    if entry::is_readable(&bytes) { pack(&bytes) } else { Err(Damage::TooLarge) }
+}
+
+fn pack(bytes: &[u8]) -> Result<Vec<u8>, Damage> {
+    decode::pack(bytes).map_err(|_| Damage::Entries)
 }

@@ -25,7 +25,7 @@ fn a_permitted_group_reads_a_recording_and_the_files_beside_it() {
     let modes = || parts().map(|part| fs::metadata(part).map_or(0, |found| found.permissions().mode() & 0o777));
     let written = |group_reads| {
         let mut store = Store::create(&path, group_reads).unwrap();
-        store.sql(|sql| sql.pragma_update(None, "user_version", schema::FORMAT)).unwrap();
+        store.sql(|sql| sql.pragma_update(None, "user_version", super::FORMAT)).unwrap();
         store
     };
     let store = written(false);
@@ -82,9 +82,9 @@ fn an_older_recording_is_read_and_continued_in_the_current_format() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("locks.db");
     drop(Store::create(&path, false).unwrap());
-    let set = format!("PRAGMA user_version = {}", schema::OLDEST_FORMAT);
+    let set = format!("PRAGMA user_version = {}", super::OLDEST_FORMAT);
     Connection::open(&path).unwrap().execute_batch(&set).unwrap();
     drop(Store::open(&path).unwrap());
     let mut store = Store::create(&path, false).unwrap();
-    assert_eq!(store.sql(|connection| schema::format(connection)).unwrap(), Some(schema::FORMAT));
+    assert_eq!(store.sql(|connection| super::format(connection)).unwrap(), Some(super::FORMAT));
 }

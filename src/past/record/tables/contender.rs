@@ -1,11 +1,19 @@
-//! The record of one contender: its identity, and the bounds of when it came, acquired and ended.
+//! The record of one contender: its identity, the bounds of when it came, acquired and ended, and
+//! how it ended.
+//!
+//! A record is filled from the table of locks at the moment of an event, and read back from its row
+//! in a file.
 
 use std::sync::Arc;
 
-use super::source::Source;
-use lockscope_base::recipe::RequestMode;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+
+use lockscope_base::recipe::{LockKind, Recipe, RequestMode};
 use lockscope_base::znode::{SessionId, TimeBounds, Timestamp, ZnodePath, Zxid};
-use lockscope_model::queue::{CLOSED, DELETED, GONE, Happening};
+use lockscope_model::queue::{
+    CLOSED, ClientIdentity, ContenderId, ContenderRow, DELETED, GONE, Happening, LockId, LockTable,
+};
 
 /// The most bytes of a node's data in the tables: enough for a host name or an id. The segments
 /// have all data that were read.
@@ -148,6 +156,190 @@ impl ContenderRecord {
         let earliest = self.last_known().map_or(between.after, |known| between.after.max(known.min(between.before)));
         self.ended = Some(TimeBounds { after: earliest, ..between });
         self.end = end;
+    }
+}
+
+/// Where the facts of a row come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// A recorder that watched the ensemble.
+    #[default]
+    Watched,
+    /// The transaction logs of a server.
+    Log,
+    /// Both: the row was begun by one and continued by the other.
+    Both,
+}
+
+impl Source {
+    /// Returns the name in JSON and in the tables.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Watched => "watched",
+            Self::Log => "log",
+            Self::Both => "both",
+        }
+    }
+
+    /// Returns the source with this name; rows of earlier versions have none, and are watched.
+    pub fn from_id(id: Option<&str>) -> Self {
+        match id {
+            Some("log") => Self::Log,
+            Some("both") => Self::Both,
+            _ => Self::Watched,
+        }
+    }
+
+    /// Returns the source of a row that this one continues.
+    #[must_use]
+    pub fn and(self, next: Self) -> Self {
+        if self == next { self } else { Self::Both }
+    }
+}
+
+/// The time of an event, and the time not seen before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub at: Timestamp,
+    /// The time up to which everything had been seen; `None` while everything is seen.
+    pub unseen_since: Option<Timestamp>,
+}
+
+impl Moment {
+    /// Returns the bounds of an event: now, or since the last time that everything was seen.
+    pub fn bounds(self) -> TimeBounds {
+        self.unseen_since.map_or(TimeBounds::exact(self.at), |since| TimeBounds::between(since, self.at))
+    }
+}
+
+/// Returns the row of a contender.
+pub(super) fn find<'a>(
+    table: &'a LockTable,
+    lock: LockId,
+    id: &ContenderId,
+    node: Option<&str>,
+) -> Option<ContenderRow<'a>> {
+    let lock = table.lock(lock)?;
+    let node = node.unwrap_or(&id.node);
+    let places = match lock.kind() {
+        LockKind::SingleNode => vec![lock.path().clone()],
+        LockKind::Semaphore => {
+            vec![lock.queue_path().child(node), lock.path().child("leases").child(node), lock.path().child(node)]
+        }
+        _ => vec![lock.path().child(node)],
+    };
+    let rows = places.iter().filter_map(|path| table.position(path)).filter(|(found, _)| *found == lock.id());
+    rows.filter_map(|(_, position)| lock.row(position)).find(|row| row.contender.id() == *id)
+}
+
+/// Returns the bounds of the acquisition of a holder that already held when everything was read.
+pub(super) fn held_since(row: ContenderRow<'_>, table: &LockTable, moment: Moment) -> Option<TimeBounds> {
+    let held = table.hold_bounds(row.contender, moment.at)?;
+    let ago = |time: std::time::Duration| {
+        Timestamp(moment.at.0.saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)))
+    };
+    let earliest = moment.unseen_since.unwrap_or(Timestamp(i64::MIN));
+    Some(TimeBounds::between(ago(held.at_most).max(earliest), ago(held.at_least).max(earliest)))
+}
+
+impl ContenderRecord {
+    /// Updates the record from the table. Returns whether something changed.
+    pub fn reread(&mut self, row: ContenderRow<'_>, table: &LockTable, no_data: bool) -> bool {
+        let contender = row.contender;
+        let mut changed = self.names_client(&table.identity_of(contender), no_data);
+        if !contender.is_read() {
+            self.mode = row.mode;
+            return changed;
+        }
+        let czxid = Some(contender.czxid);
+        if (self.czxid, self.session, self.mode) != (czxid, contender.session(), row.mode)
+            || self.node != contender.node
+        {
+            (self.czxid, self.session, self.mode) = (czxid, contender.session(), row.mode);
+            self.node = Arc::clone(&contender.node);
+            changed = true;
+        }
+        let data = Self::keep(contender.data.bytes()).filter(|_| !no_data);
+        if self.data != data {
+            self.data = data;
+            changed = true;
+        }
+        changed
+    }
+
+    /// Updates the client's identity as far as it is known. Returns whether something changed.
+    pub fn names_client(&mut self, client: &ClientIdentity, no_data: bool) -> bool {
+        let before = self.client.clone();
+        self.client.address = client.address.clone().or(self.client.address.take());
+        if !no_data {
+            self.client.name = client.name.clone().or(self.client.name.take());
+        }
+        self.client != before
+    }
+}
+
+/// Returns the beginning of a query whose rows [`record`] reads.
+pub(super) fn select(connection: &Connection) -> rusqlite::Result<String> {
+    let [deleted_by, source] = [super::or_null(connection, "deleted_by")?, super::or_null(connection, "source")?];
+    Ok(format!(
+        "SELECT contender.id, lock.path, lock.name, lock.recipe, client.address, client.name, contender.session,
+            contender.first_seen_at, enqueued_at, acquired_after, acquired_before, mode, node, czxid, data, {source},
+            ended_after, ended_before, ending, {deleted_by}
+         FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id"
+    ))
+}
+
+/// Reads a row; `None` when its path is one that this program never writes.
+pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
+    let Ok(path) = ZnodePath::new(&row.get::<_, String>(1)?) else { return Ok(None) };
+    let recipe: String = row.get(3)?;
+    let recipe = Recipe::named(&recipe).unwrap_or(Recipe::UnknownQueue);
+    let text = |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(at)?.map(Arc::from));
+    let bounds = |at: usize| {
+        let bounds = row.get::<_, Option<i64>>(at)?.zip(row.get::<_, Option<i64>>(at + 1)?);
+        Ok::<_, rusqlite::Error>(bounds.map(|(after, before)| TimeBounds::between(Timestamp(after), Timestamp(before))))
+    };
+    let data = match row.get_ref(14)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes.into()),
+        _ => None,
+    };
+    Ok(Some(ContenderRecord {
+        id: row.get(0)?,
+        lock: Arc::new(RecordedLock { path, name: text(2)?, recipe: recipe.id(), kind: recipe.kind().id() }),
+        client: RecordedClient { address: text(4)?, name: text(5)? },
+        session: row.get::<_, Option<i64>>(6)?.map(SessionId),
+        first_seen_at: Timestamp(row.get(7)?),
+        enqueued_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
+        acquired: bounds(9)?,
+        ended: bounds(16)?,
+        end: ContenderEnd::from_id(&row.get::<_, String>(18)?),
+        deleted_by: row.get::<_, Option<i64>>(19)?.map(SessionId),
+        source: Source::from_id(text(15)?.as_deref()),
+        mode: mode_of(&row.get::<_, String>(11)?),
+        node: row.get::<_, String>(12)?.into(),
+        czxid: row.get::<_, Option<i64>>(13)?.map(Zxid),
+        data,
+        is_listed: false,
+        look: 0,
+    }))
+}
+
+/// Returns the name of a mode.
+pub(super) fn mode_id(mode: RequestMode) -> &'static str {
+    match mode {
+        RequestMode::Exclusive => "exclusive",
+        RequestMode::Read => "read",
+        RequestMode::Write => "write",
+        RequestMode::Lease => "lease",
+    }
+}
+
+fn mode_of(id: &str) -> RequestMode {
+    match id {
+        "read" => RequestMode::Read,
+        "write" => RequestMode::Write,
+        "lease" => RequestMode::Lease,
+        _ => RequestMode::Exclusive,
     }
 }
 

@@ -1,22 +1,17 @@
-//! Collects facts and turns them into rows.
+//! Collects facts and turns them into rows, or into spans without a file.
 
 use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::attempt::{Attempts, RecordedAttempts};
-use super::deletion::{Deletions, RecordedDeletion};
-use super::ensemble::{self, EnsembleRows};
-use super::excerpt::TableExcerpt;
-use super::found::StandingFindingRows;
-use super::gaps::{GapRecord, Gaps};
-use super::lookup::Moment;
-use super::resume::{self, Unfinished};
+use super::contender::{Moment, Source};
+use super::facts::{Attempts, ChangedSessions, Deletions, RecordedAttempts, StandingFindingRows};
+use super::resume::{TableExcerpt, Unfinished};
 use super::rows::{RunRecord, TableRows};
-use super::sessions::ChangedSessions;
-use super::source::Source;
 use super::standing::StandingContenders;
+use super::timeline::{EnsembleRows, Gaps};
 use super::trace::Tracer;
+use super::{GapRecord, RecordedDeletion, create, resume, timeline};
 use crate::record::RecordedState;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::FindingChanges;
@@ -74,7 +69,7 @@ impl TableRecorder {
             gaps,
             ensemble: Box::new(EnsembleRows::new(
                 next("SELECT max(id) FROM ensemble_event")?,
-                ensemble::unfinished(connection)?,
+                timeline::unfinished(connection)?,
                 until,
             )),
             attempts: Attempts::default(),
@@ -296,5 +291,61 @@ impl TableRecorder {
     #[cfg(test)]
     pub(super) fn standing(&self) -> usize {
         self.contenders.as_ref().map_or(0, StandingContenders::len)
+    }
+}
+
+/// Makes spans of finished waits and holds, of locks and of gaps.
+///
+/// The owner of the table calls [`happened`](Self::happened) after each change,
+/// [`findings_changed`](Self::findings_changed) after each look for findings, and
+/// [`take`](Self::take) once a second. A span comes about a second after its end was seen; one
+/// whose end the servers may still explain, up to ten seconds after it.
+///
+/// What happened before the first reading has no span. A hold that is found then begins within the
+/// bounds that the table knows.
+#[derive(Debug)]
+pub struct SpanRecorder {
+    tables: TableRecorder,
+}
+
+impl SpanRecorder {
+    /// Starts to make spans. With `no_data` they contain neither the data of nodes nor names read
+    /// from them: pass a table whose changes had their data removed. `gap` is the one that an earlier
+    /// run left, if there was one; it becomes a span when everything is read.
+    ///
+    /// # Errors
+    ///
+    /// Only when there is no memory for empty tables.
+    pub fn start(no_data: bool, gap: Option<GapRecord>) -> rusqlite::Result<Self> {
+        let connection = Connection::open_in_memory()?;
+        create(&connection)?;
+        Ok(Self { tables: TableRecorder::resume(&connection, no_data)?.with_spans(gap) })
+    }
+
+    /// Returns the gap that the end of this run leaves behind.
+    pub fn left_gap(&self) -> Option<GapRecord> {
+        self.tables.left_gap()
+    }
+
+    /// Records the events of one change, as [`TableRecorder::happened`] does.
+    pub fn happened(&mut self, happenings: &[Happening], table: &LockTable, at: Timestamp) {
+        self.tables.happened(happenings, table, at);
+    }
+
+    /// Records the changes of one look for findings.
+    pub fn findings_changed(&mut self, changes: &FindingChanges, table: &LockTable, at: Timestamp) {
+        self.tables.findings_changed(changes, table, at);
+    }
+
+    /// Records that a node was deleted by hand, according to the audit log.
+    pub fn deleted(&mut self, deletion: RecordedDeletion) {
+        self.tables.deleted(deletion);
+    }
+
+    /// Takes the finished spans, and the number of those that were lost because there were too many
+    /// at once. Must be called about once a second, and with `is_last` at the end of the run.
+    pub fn take(&mut self, table: &LockTable, now: Timestamp, is_last: bool) -> (Vec<Span>, u64) {
+        self.tables.take_rows(table, now, is_last);
+        self.tables.take_spans()
     }
 }

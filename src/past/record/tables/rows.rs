@@ -1,4 +1,6 @@
-//! Writes rows. Every value is a bound parameter: no text of a znode is part of a statement.
+//! Writes rows, and deletes them by age, together with their segments.
+//!
+//! Every value is a bound parameter: no text of a znode is part of a statement.
 
 use std::sync::Arc;
 
@@ -6,16 +8,11 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, params};
 use rustc_hash::FxHashMap;
 
-use super::TABLES_VERSION;
-use super::attempt::{self, RecordedAttempts};
-use super::contender::{ContenderRecord, RecordedClient, RecordedLock};
-use super::deletion::RecordedDeletion;
-use super::ensemble::{self, EnsembleRecord};
-use super::found::FindingRecord;
-use super::gaps::GapRecord;
-use super::sessions::SessionRecord;
-use super::stored::mode_id;
+use super::contender::{ContenderRecord, RecordedClient, RecordedLock, mode_id};
+use super::facts::{FindingRecord, RecordedAttempts, RecordedDeletion, SessionRecord};
+use super::timeline::{EnsembleRecord, GapRecord};
 use super::unsettled::SettledEnd;
+use super::{TABLES_VERSION, facts, timeline};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 /// The most remembered ids of locks, and of clients.
@@ -126,8 +123,8 @@ impl TableWriter {
         findings.iter().try_for_each(|record| finding(transaction, ids, record))?;
         sessions.iter().try_for_each(|(id, record)| session(transaction, ids, *id, record))?;
         gaps.iter().try_for_each(|record| gap(transaction, record))?;
-        ensemble.iter().try_for_each(|record| ensemble::write(transaction, record))?;
-        attempts.iter().try_for_each(|record| attempt::write(transaction, record))?;
+        ensemble.iter().try_for_each(|record| timeline::write(transaction, record))?;
+        attempts.iter().try_for_each(|record| facts::write(transaction, record))?;
         deletions.iter().try_for_each(|record| deletion(transaction, record))?;
         if *events > 0 {
             let insert = "REPLACE INTO activity (until_at, events) VALUES (?1, ?2)";
@@ -344,4 +341,31 @@ fn deletion(connection: &Connection, deletion: &RecordedDeletion) -> rusqlite::R
             .execute(params![node, czxid.0, deletion.at.0])?;
     }
     Ok(())
+}
+
+/// Deletes the rows of everything that ended before `time`; open rows stay. Afterwards
+/// [`TableWriter::start_over`](super::TableWriter::start_over) must be called. Linear in the
+/// deleted rows, and in the locks and clients of the file.
+pub fn forget_before(transaction: &Transaction<'_>, time: Timestamp) -> rusqlite::Result<()> {
+    let ended = [
+        "DELETE FROM contender WHERE ifnull(ended_before, 9223372036854775807) < ?1",
+        "DELETE FROM finding WHERE ifnull(cleared_at, 9223372036854775807) < ?1",
+        "DELETE FROM gap WHERE ended_at < ?1",
+        "DELETE FROM ensemble_event WHERE ifnull(ended_before, 9223372036854775807) < ?1",
+        "DELETE FROM deletion WHERE at < ?1",
+        "DELETE FROM attempt WHERE to_at < ?1",
+        "DELETE FROM activity WHERE until_at < ?1",
+        "DELETE FROM session WHERE last_seen_at < ?1 AND NOT EXISTS (SELECT 1 FROM contender WHERE contender.session = session.session)",
+        "DELETE FROM recording WHERE until_at < ?1 AND id < (SELECT max(id) FROM recording)",
+    ];
+    for statement in ended {
+        transaction.execute(statement, params![time.0])?;
+    }
+    transaction.execute_batch(
+        "DELETE FROM lock WHERE NOT EXISTS (SELECT 1 FROM contender WHERE lock_id = lock.id)
+            AND lock.id NOT IN (SELECT lock_id FROM finding);
+         DELETE FROM client WHERE NOT EXISTS (SELECT 1 FROM contender WHERE client_id = client.id)
+            AND client.id NOT IN (SELECT client_id FROM finding WHERE client_id IS NOT NULL)
+            AND client.id NOT IN (SELECT client_id FROM session WHERE client_id IS NOT NULL);",
+    )
 }

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::contender::{ContenderEnd, ContenderRecord, RecordedClient, RecordedLock};
-use super::lookup::{Moment, find, held_since};
+use super::contender::{ContenderEnd, ContenderRecord, Moment, RecordedClient, RecordedLock, Source, find, held_since};
 use super::resume::Unfinished;
-use super::source::Source;
 use super::trace::Tracer;
 use super::unsettled::UnsettledEnds;
 use lockscope_base::recipe::{LockKind, RequestMode};

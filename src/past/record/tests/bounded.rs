@@ -8,8 +8,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::fixture::{ALL, ConsoleFixture};
+use crate::record::batch::SegmentBounds;
 use crate::record::bounds::SpaceKeeper;
-use crate::record::segment::SegmentBounds;
 use crate::record::{Bounds, RecordOptions};
 use lockscope_base::znode::ZnodePath;
 

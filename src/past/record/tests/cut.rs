@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::exactness::{act, assert_same, record_step};
 use super::fixture::{ALL, ConsoleFixture, SMALL};
 use crate::record::history::{PastContender, PastWindow};
-use crate::record::{CutError, CutOptions, Damage, DamagedSegment, RecordOptions, Store, cut, frame};
+use crate::record::{CutError, CutOptions, Damage, DamagedSegment, RecordOptions, Store, cut, decode};
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 
 /// Cuts a time range out into a file beside the recording.
@@ -38,7 +38,7 @@ fn bytes(path: &Path) -> Vec<u8> {
     let connection = Connection::open(path).unwrap();
     let mut query = connection.prepare("SELECT state FROM keyframe UNION ALL SELECT entries FROM chunk").unwrap();
     for packed in query.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap() {
-        bytes.extend(frame::unpack(&packed.unwrap()).unwrap());
+        bytes.extend(decode::unpack(&packed.unwrap()).unwrap());
     }
     bytes
 }

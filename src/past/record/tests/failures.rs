@@ -7,9 +7,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::fixture::{ALL, CONNECT, ConsoleFixture, SMALL};
-use crate::record::schema;
-use crate::record::segment::SegmentBounds;
-use crate::record::{Past, Playback, PlaybackStep, Recorder, StoreError};
+use crate::record::batch::SegmentBounds;
+use crate::record::{Past, Playback, PlaybackStep, Recorder, StoreError, store};
 use lockscope_base::znode::Timestamp;
 
 fn gaps(fixture: &ConsoleFixture) -> Vec<(i64, i64)> {
@@ -77,7 +76,7 @@ fn an_empty_file_is_initialized_again() {
         .execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; VACUUM")
         .unwrap();
     assert!(fs::metadata(&path).unwrap().len() > 0);
-    assert!(schema::is_empty(&Connection::open(&path).unwrap()));
+    assert!(store::is_empty(&Connection::open(&path).unwrap()));
     Recorder::start(&path, CONNECT, ALL).unwrap();
     Past::open(&path).unwrap();
 }

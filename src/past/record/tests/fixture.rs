@@ -7,7 +7,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::fixture::TableFixture;
-use crate::record::segment::SegmentBounds;
+use crate::record::batch::SegmentBounds;
 use crate::record::{Bounds, Past, Playback, PlaybackStep, RecordOptions, RecordedState, Recorder};
 use crate::testing::{connected, deleted};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::disk::TxnHeader;
-use crate::disk::head::FileHead;
-use crate::disk::log::budget::Budget;
+use crate::disk::file::FileHead;
+use crate::disk::log::Budget;
 use crate::disk::testing::LOG;
 use crate::znode::Zxid;
 

@@ -6,7 +6,6 @@ mod real;
 
 use std::io::{Cursor, Read, Seek};
 
-use super::record::{HEAD, LAST, sum};
 use super::*;
 use crate::disk::testing::entry;
 use crate::wire::{Writer, op};

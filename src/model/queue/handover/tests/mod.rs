@@ -3,9 +3,9 @@
 mod transitions;
 
 use super::{Gone, Handover, InOrder, Input, NodeGone, Output, Stood};
+use crate::queue::compact::OrderKey;
 use crate::queue::event::SessionAtEnd;
 use crate::queue::hold::Hold;
-use crate::queue::order::OrderKey;
 use crate::queue::{Contender, ContenderId, LockEvent, WatchEvents};
 use lockscope_base::recipe::{Classification, Recipe, RequestMode, Role};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};

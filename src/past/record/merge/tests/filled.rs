@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::fixture::MergeFixture;
-use crate::record::segment::SegmentBounds;
+use crate::record::batch::SegmentBounds;
 use crate::record::tests::fixture::SMALL;
 use lockscope_base::znode::Timestamp;
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+use crate::record::batch::SegmentBounds;
 use crate::record::merge::{LogCoverage, MergeError, MergeTarget, Merged};
-use crate::record::segment::SegmentBounds;
 use crate::record::tables::Source;
 use crate::record::tests::fixture::{ALL, ConsoleFixture};
 use crate::record::{BatchRecorder, BatchWriter, Past, Playback, PlaybackStep};

@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 
-use crate::record::tables::ensemble::{self, EnsembleRows};
-use crate::record::tables::{create, forget_before, merge};
+use crate::record::tables::timeline::EnsembleRows;
+use crate::record::tables::{create, forget_before, merge, timeline};
 use lockscope_base::znode::{TimeBounds, TimeRange, Timestamp};
 use lockscope_model::ensemble::{EnsembleEvent, EnsembleEventKind, EnsembleLine};
 
@@ -15,7 +15,7 @@ fn file() -> Connection {
 
 fn write(connection: &Connection, rows: &mut EnsembleRows) {
     for row in std::mem::take(&mut rows.changed) {
-        ensemble::write(connection, &row).unwrap();
+        timeline::write(connection, &row).unwrap();
     }
 }
 
@@ -62,7 +62,7 @@ fn the_next_run_ends_what_another_left_open_and_goes_on_with_its_own() {
     write(&connection, &mut rows);
 
     // The recorder could not write for a while, and goes on with the same line.
-    let next = || EnsembleRows::new(3, ensemble::unfinished(&connection).unwrap(), Some(Timestamp(40)));
+    let next = || EnsembleRows::new(3, timeline::unfinished(&connection).unwrap(), Some(Timestamp(40)));
     let mut again = next();
     again.happened(&line, Timestamp(50));
     line.sees_again(Timestamp(60));
@@ -74,7 +74,7 @@ fn the_next_run_ends_what_another_left_open_and_goes_on_with_its_own() {
     line.lost_sight(Timestamp(70), "cut");
     again.happened(&line, Timestamp(71));
     write(&connection, &mut again);
-    let mut anew = EnsembleRows::new(4, ensemble::unfinished(&connection).unwrap(), Some(Timestamp(80)));
+    let mut anew = EnsembleRows::new(4, timeline::unfinished(&connection).unwrap(), Some(Timestamp(80)));
     anew.happened(&EnsembleLine::default(), Timestamp(90));
     write(&connection, &mut anew);
     assert_eq!(told(&connection)[2], "3 not-seen 70 80-90");
@@ -92,7 +92,7 @@ fn an_excerpt_has_the_events_that_touch_it() {
     let mut line = EnsembleLine::default();
     line.lost_sight(Timestamp(25), "cut");
     rows.happened(&line, Timestamp(26));
-    rows.give(ensemble::within(&connection, time).unwrap());
+    rows.give(timeline::within(&connection, time).unwrap());
     let excerpt = file();
     write(&excerpt, &mut rows);
     assert_eq!(told(&excerpt), ["1 no-majority 12 20-22", "2 no-majority 31 open"]);

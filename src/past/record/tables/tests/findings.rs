@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use crate::fixture::TableFixture;
-use crate::record::tables::{self, TableRecorder, TableWriter};
+use crate::record::tables::{TableRecorder, TableWriter};
 use crate::testing::{lost, path};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Code, Finding, FindingChanges, Severity};
@@ -34,7 +34,7 @@ impl FindingsFixture {
         let mut ensemble = TableFixture::new();
         ensemble.create("/a/lock-", 1);
         let connection = Connection::open_in_memory().unwrap();
-        tables::create(&connection).unwrap();
+        super::super::create(&connection).unwrap();
         let tables = TableRecorder::resume(&connection, no_data).unwrap();
         Self { ensemble, connection, tables }
     }

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use crate::fixture::{TableFixture, surveyed};
-use crate::record::tables::{self, TableRecorder, TableRows, TableWriter};
+use crate::record::tables::{TableRecorder, TableRows, TableWriter};
 use crate::testing::{connected, deleted, lost};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::queue::{Change, Happening, LockTable};
@@ -34,7 +34,7 @@ impl RecordedFixture {
     pub fn with(mut ensemble: TableFixture, no_data: bool) -> Self {
         ensemble.apply(surveyed(Vec::new(), ensemble.now));
         let connection = Connection::open_in_memory().expect("a database in memory");
-        tables::create(&connection).expect("tables");
+        super::super::create(&connection).expect("tables");
         let mut tables = TableRecorder::resume(&connection, no_data).expect("a recorder");
         tables.happened(&[], &ensemble.table, ensemble.now);
         Self { ensemble, connection, tables, writer: TableWriter::default(), happenings: Vec::new() }
