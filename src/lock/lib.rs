@@ -245,44 +245,29 @@
 
 #![warn(clippy::missing_errors_doc)]
 
-mod activity;
 mod algorithm;
 mod attempt;
-mod background;
+mod composed;
 mod cost;
-mod downgrade;
 mod error;
 mod guard;
-mod holding;
-mod late_create;
 mod lock;
-mod multi;
 mod mutex;
-mod naming;
-mod node;
 mod options;
-mod position;
 mod queue;
-mod reentrant;
 mod retrying_client;
-mod semaphore;
 mod session_clock;
-mod spec;
-mod suspension;
 mod task;
-mod unanswered;
 
 #[doc(hidden)]
-pub use activity::{ActivityRecorder, LockActivity, RequestKind, WatchPlace};
+pub use cost::{ActivityRecorder, LockActivity, RequestKind, WatchPlace};
+
 pub use algorithm::{Access, Algorithm};
-pub use background::cleaned_up;
+pub use attempt::cleaned_up;
+pub use composed::{Multi, MultiGuard, Reentrant, ReentrantGuard};
 pub use cost::{Cost, CostCounter};
 pub use error::{LockError, Loss};
 pub use guard::Guard;
 pub use lock::Lock;
-pub use multi::{Multi, MultiGuard};
-pub use naming::Naming;
-pub use options::{LockOptions, Parents};
-pub use reentrant::{Reentrant, ReentrantGuard};
-
 pub use lockscope_base::trace_context::{BadTraceContext, TraceContext};
+pub use options::{LockOptions, Naming, Parents};

@@ -4,22 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lockscope_requests::Requests;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Client, SessionState};
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, LockSpec};
 use super::error::NotAcquired;
 use super::guard::{Guard, Handle};
-use super::naming::QueueNames;
+use super::options::QueueNames;
 use super::retrying_client::OwnNode;
-use super::spec::LockSpec;
 use super::task::AttemptChannels;
 use super::{Algorithm, Cost, CostCounter, LockError, LockOptions};
 use lockscope_base::trace_context::TraceContext;
 use lockscope_base::znode::ZnodePath;
+use lockscope_requests::Requests;
 
 /// The time for which [`Lock::acquire_within`] waits for the deletion of its node when its time is
 /// over. After that it returns, and the deletion goes on in the background.

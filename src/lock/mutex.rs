@@ -2,12 +2,9 @@
 
 use zookeeper_client::{Error, Stat};
 
-use super::attempt::{Attempt, HeldLock};
-use super::error::NotAcquired;
-use super::error::lock_error;
-use super::node::MAX_PARENT_CREATES;
-use super::retrying_client::{LastSeen, OneShotWatch, OwnNode, Retries};
-use super::unanswered::CreatePlace;
+use super::attempt::{Attempt, HeldLock, MAX_PARENT_CREATES};
+use super::error::{NotAcquired, lock_error};
+use super::retrying_client::{CreatePlace, LastSeen, OneShotWatch, OwnNode, Retries};
 use super::{Algorithm, LockError};
 use lockscope_base::znode::{ZnodePath, Zxid};
 

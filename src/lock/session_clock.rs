@@ -1,5 +1,5 @@
-//! The time for which a session certainly lives after its client has lost the connection. Pure: the
-//! time is an argument.
+//! The time for which a session certainly lives after its client has lost the connection. Time is
+//! an argument, except how long the machine was suspended.
 //!
 //! The servers end a session one timeout after its client's last message. The client library
 //! (zookeeper-client 0.11, `Session::reset_timeout`) checks its own clock every twentieth of the
@@ -13,28 +13,27 @@
 //! So while it has a connection, the servers have received something in the last thirteen
 //! twentieths, and seven are left. This clock counts six of them, from the last time at which the
 //! library had a connection. The seventh is for a process that runs late, and for a clock that runs
-//! slower than those of the servers: nineteen of its twentieths are a timeout of theirs when it is 5 %
-//! slower.
+//! slower than those of the servers: nineteen of its twentieths are a timeout of theirs when it is
+//! 5 % slower.
 //!
-//! A connection timeout `c` that the application has set replaces the last two figures, unless it is
-//! longer than twelve twentieths: the library's tick is then `c / 8`, the heartbeat is sent after three
-//! ticks, and silence is noticed after eight. Thirteen such ticks are more than thirteen twentieths if
-//! `c` is more than eight. The client does not tell the value.
+//! A connection timeout `c` that the application has set replaces the last two figures, unless it
+//! is longer than twelve twentieths: the library's tick is then `c / 8`, the heartbeat is sent
+//! after three ticks, and silence is noticed after eight. Thirteen such ticks are more than
+//! thirteen twentieths if `c` is more than eight. The client does not tell the value.
 //!
 //! That holds only for a process that runs. After a pause (a stopped process, a blocked runtime, a
-//! suspended machine) the library reads messages that arrived long before and takes them for new. The
-//! clock's own ticks notice a pause. After one, only the reply to a request that was sent since proves that the
-//! session lives, and only if the leader took part: a server that has lost it knows no ended session.
+//! suspended machine) the library reads messages that arrived long before and takes them for new.
+//! The clock's own ticks notice a pause. After one, only the reply to a request that was sent since
+//! proves that the session lives, and only if the leader took part: a server that has lost it knows
+//! no ended session.
 //!
-//! The library also tells nobody when a new connection breaks before its first reply. So a reconnect
-//! needs the same proof as a pause.
+//! The library also tells nobody when a new connection breaks before its first reply. So a
+//! reconnect needs the same proof as a pause.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use zookeeper_client::SessionState;
-
-use super::suspension::suspended;
 
 /// The number of ticks in a session timeout, as in the client library.
 const TICKS: u32 = 20;
@@ -145,6 +144,30 @@ impl SessionClock {
     pub(super) fn with_suspended(self, suspended: fn() -> Duration) -> Self {
         Self { suspended, suspended_at_tick: suspended(), ..self }
     }
+}
+
+/// Returns the time for which the machine has been suspended since it started, to be compared with an
+/// earlier answer.
+///
+/// Tokio's clock is `CLOCK_MONOTONIC`, which stands still meanwhile; `CLOCK_BOOTTIME` goes on. Only
+/// their difference is used: it does not depend on the clock of a simulation.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn suspended() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    let now = |clock| {
+        let time = clock_gettime(clock);
+        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs().try_into().unwrap_or_default())
+    };
+    // A thread that does not run between the two clocks makes the difference too small, and the next
+    // answer would look like a suspension.
+    let [first, second] = [(); 2].map(|()| now(ClockId::Boottime).saturating_sub(now(ClockId::Monotonic)));
+    first.max(second)
+}
+
+/// Returns zero: this system's clocks do not tell.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn suspended() -> Duration {
+    Duration::ZERO
 }
 
 #[cfg(test)]
@@ -272,5 +295,13 @@ mod tests {
         let client_counts = |percent: u32| TIMEOUT * percent / 100;
         assert!(known_after <= client_counts(95), "{known_after:?}");
         assert!(known_after > client_counts(94), "{known_after:?}");
+    }
+
+    #[test]
+    fn no_time_is_suspended_while_the_machine_runs() {
+        let longest = || (0..20).map(|_| suspended()).max().unwrap_or_default();
+        let before = longest();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(longest().abs_diff(before) < Duration::from_millis(25), "{before:?}");
     }
 }

@@ -45,7 +45,6 @@ mod config;
 mod four_letter;
 mod machine;
 mod serve;
-mod session;
 #[expect(missing_docs, reason = "public for simulations only, which read the source")]
 mod tree;
 mod watch;

@@ -80,7 +80,7 @@ fn modules(list: &str) -> Option<BTreeSet<String>> {
 }
 
 /// Pure parts of modules that are not pure as a whole.
-pub const PURE_PARTS: [&str; 18] = [
+pub const PURE_PARTS: [&str; 15] = [
     "tui/app",
     "tui/own_command",
     "tui/lock_history",
@@ -91,14 +91,11 @@ pub const PURE_PARTS: [&str; 18] = [
     "admin/guard",
     "sandbox/tree",
     "sandbox/watch",
-    "sandbox/session",
     "sandbox/wire",
     "sandbox/machine",
     "sandbox/four_letter",
     "zk/transport/body",
-    "zk/transport/outstanding",
     "zk/transport/replies",
-    "zk/transport/requests",
 ];
 
 /// Crates that a pure module must not name.

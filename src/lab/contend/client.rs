@@ -9,8 +9,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::Client as Session;
 
-use super::link::Link;
-use super::step_queue::{LetGo, StepTicket};
+use super::status::Link;
+use super::stepping::{LetGo, StepTicket};
 use super::tally::Tally;
 use super::{ClientId, ClientState, NextStep, Scenario};
 use lockscope_base::time::Backoff;

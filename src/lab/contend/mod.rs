@@ -51,48 +51,28 @@
 //! or dropped. What a killed program leaves expires with its sessions.
 
 mod client;
-mod client_id;
 mod client_stats;
 mod compare;
-mod conclusion;
 mod coordinator;
-mod deletions;
-mod error;
 mod fleet;
 mod holder_claims;
-mod link;
-mod options;
 mod outcome;
-mod quantiles;
-mod rates;
-mod resource;
 mod roster;
-mod run_parts;
 mod scenario;
-mod speed;
 mod status;
-mod step_queue;
+mod stepping;
 mod tally;
-mod time_distribution;
-mod trace;
-mod trace_log;
-mod wire_state;
 
-pub use client_id::ClientId;
 pub use compare::{ComparedFleets, Comparison, Progress, compare};
-pub use deletions::Deletions;
-pub use error::ContendError;
 pub use fleet::{Fleet, MAX_QUEUED_COMMANDS};
-pub use options::FleetOptions;
-pub use outcome::{FleetOutcome, LinkBytes, RequestCount, WatchEventCounts};
-pub use quantiles::Quantiles;
-pub use rates::{FleetRates, RATE_SECONDS};
-pub use scenario::{DEFAULT_SESSION_TIMEOUT, MAX_CLIENTS, Scenario, ScenarioError};
-pub use speed::Speed;
-pub use status::{ClientState, ClientStatus, FleetCommand, FleetStatus, FleetTotals, LinkState, Overlap, ServerEvents};
-pub use trace::{MAX_TRACE, NextStep, ResourceStatus, ResourceWrite, TraceEntry, TraceStep};
-
 pub use lockscope_lock::{RequestKind, WatchPlace};
+pub use outcome::{FleetOutcome, LinkBytes, RequestCount, WatchEventCounts};
+pub use scenario::{ContendError, DEFAULT_SESSION_TIMEOUT, FleetOptions, MAX_CLIENTS, Scenario, ScenarioError, Speed};
+pub use status::{
+    ClientId, ClientState, ClientStatus, FleetCommand, FleetRates, FleetStatus, FleetTotals, LinkState, MAX_TRACE,
+    NextStep, Overlap, Quantiles, RATE_SECONDS, ResourceStatus, ResourceWrite, ServerEvents, TraceEntry, TraceStep,
+};
+pub use tally::Deletions;
 
 /// The maximum number of overlaps in a status.
 pub const MAX_OVERLAPS: usize = 20;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::quantiles::ms;
+use super::status::ms;
 use super::{FleetStatus, FleetTotals, Overlap, Quantiles, ServerEvents};
 use lockscope_base::znode::ZnodePath;
 use lockscope_lock::Algorithm;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::{Client, ClientHandle, ClientRecorder, FleetShared};
 use super::client_stats::{ClientStats, Process};
-use super::link::{Link, Passed, state_of};
+use super::status::{Link, Passed, state_of};
 use super::{
     ClientId, ClientState, ClientStatus, FleetCommand, FleetTotals, MAX_CLIENTS, NextStep, Overlap, ResourceStatus,
     TraceEntry,

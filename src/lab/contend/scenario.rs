@@ -1,9 +1,12 @@
-//! The scenario that test clients run.
+//! What test clients are to do: the scenario, the settings of a fleet besides it, the speed of
+//! steps, and why a fleet cannot run.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockscope_base::znode::ZnodePath;
+use lockscope_live::zk::{ConnectError, ConnectOptions};
 use lockscope_lock::{Access, Algorithm, Naming};
 
 /// The maximum number of clients of one fleet. Each has a session and three sockets.
@@ -119,6 +122,150 @@ impl Scenario {
     }
 }
 
+/// The settings of a fleet besides its scenario.
+#[derive(Clone, Debug)]
+pub struct FleetOptions {
+    /// The ensemble and the settings of connections.
+    pub connection: ConnectOptions,
+    /// The number of this program's own recursive watches over the scenario's path. Their share in
+    /// the servers' counters is subtracted.
+    pub own_watches: u32,
+    /// Whether the servers may be asked for their counters.
+    pub asks_servers: bool,
+}
+
+/// The speed of test clients: on their own, or a number of steps per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Speed {
+    /// One step every two seconds.
+    EveryTwoSeconds,
+    /// One step per second.
+    OnePerSecond,
+    /// One step every 500 ms.
+    TwoPerSecond,
+    /// One step every 250 ms.
+    FourPerSecond,
+    /// One step every 100 ms.
+    TenPerSecond,
+    /// The clients go on without waiting for steps.
+    #[default]
+    Full,
+}
+
+impl Speed {
+    /// All speeds, from the slowest to the fastest.
+    pub const ALL: [Self; 6] = [
+        Self::EveryTwoSeconds,
+        Self::OnePerSecond,
+        Self::TwoPerSecond,
+        Self::FourPerSecond,
+        Self::TenPerSecond,
+        Self::Full,
+    ];
+
+    /// Returns the next slower speed; the slowest returns itself.
+    #[must_use]
+    pub fn slower(self) -> Self {
+        Self::ALL[(self as usize).saturating_sub(1)]
+    }
+
+    /// Returns the next faster speed; the fastest returns itself.
+    #[must_use]
+    pub fn faster(self) -> Self {
+        Self::ALL[(self as usize + 1).min(Self::ALL.len() - 1)]
+    }
+
+    /// Returns the time between steps; `None` at full speed.
+    pub fn interval(self) -> Option<Duration> {
+        Some(Duration::from_millis(match self {
+            Self::EveryTwoSeconds => 2_000,
+            Self::OnePerSecond => 1_000,
+            Self::TwoPerSecond => 500,
+            Self::FourPerSecond => 250,
+            Self::TenPerSecond => 100,
+            Self::Full => return None,
+        }))
+    }
+
+    /// Returns the speed's name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::EveryTwoSeconds => "one step each 2 s",
+            Self::OnePerSecond => "one step a second",
+            Self::TwoPerSecond => "2 steps a second",
+            Self::FourPerSecond => "4 steps a second",
+            Self::TenPerSecond => "10 steps a second",
+            Self::Full => "full speed",
+        }
+    }
+
+    /// Returns the speed with that name: `full`, or the time between steps, such as `2s` or
+    /// `250ms`.
+    pub fn named(name: &str) -> Option<Self> {
+        if name == "full" {
+            return Some(Self::Full);
+        }
+        let interval = humantime::parse_duration(name).ok()?;
+        Self::ALL.into_iter().find(|speed| speed.interval() == Some(interval))
+    }
+}
+
+/// The reason why a fleet cannot run.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ContendError {
+    /// The scenario is invalid.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The fleet's own session could not be opened.
+    #[error("{0}")]
+    Connect(Arc<ConnectError>),
+    /// The path cannot be created.
+    #[error("test clients cannot use {path}: {why}")]
+    Path {
+        /// The path.
+        path: ZnodePath,
+        /// The reason, and what to do.
+        why: String,
+    },
+    /// The system provides no more sockets.
+    #[error("no sockets for so many test clients: {0}; ask for fewer, or raise the limit of open files (ulimit -n)")]
+    Sockets(String),
+    /// Some clients got no session.
+    #[error(
+        "{failed} of {asked} test clients got no session, though this program has one: the servers may allow no more \
+         connections (maxClientCnxns and maxCnxns in zoo.cfg), so ask for fewer; the first failed with: {why}"
+    )]
+    Clients {
+        /// The number of clients without a session.
+        failed: u32,
+        /// The requested number of clients.
+        asked: u32,
+        /// The error of the first of them.
+        why: String,
+    },
+}
+
+impl ContendError {
+    pub(super) fn connect(error: ConnectError) -> Self {
+        Self::Connect(Arc::new(error))
+    }
+
+    pub(super) fn path(path: &ZnodePath, error: &zookeeper_client::Error) -> Self {
+        use zookeeper_client::Error;
+        let why = match error {
+            Error::NoAuth => {
+                "this user may not create it; choose another path, or give an identity (--auth-file)".to_owned()
+            }
+            Error::Unimplemented => {
+                "the server is older than ZooKeeper 3.5, which locks need; use servers of 3.5 or later".to_owned()
+            }
+            Error::NoChildrenForEphemerals => "a node above it is ephemeral and can have no children".to_owned(),
+            error => format!("{error}; try again, or choose another path"),
+        };
+        Self::Path { path: path.clone(), why }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,5 +298,28 @@ mod tests {
         assert_ne!(holds(7), holds(8));
         let range = Duration::from_millis(80)..=Duration::from_millis(120);
         assert!(holds(7).iter().all(|hold| range.contains(hold)), "{:?}", holds(7));
+    }
+
+    #[test]
+    fn slower_and_faster_go_through_all_and_stop_at_the_ends() {
+        let mut speed = Speed::Full;
+        for expected in Speed::ALL.into_iter().rev() {
+            assert_eq!(speed, expected);
+            speed = speed.slower();
+        }
+        assert_eq!(speed, Speed::EveryTwoSeconds);
+        for expected in Speed::ALL {
+            assert_eq!(speed, expected);
+            speed = speed.faster();
+        }
+        assert_eq!(speed, Speed::Full);
+    }
+
+    #[test]
+    fn a_speed_is_named_by_its_interval() {
+        assert_eq!(Speed::named("full"), Some(Speed::Full));
+        assert_eq!(Speed::named("2s"), Some(Speed::EveryTwoSeconds));
+        assert_eq!(Speed::named("100ms"), Some(Speed::TenPerSecond));
+        assert_eq!((Speed::named("3s"), Speed::named("")), (None, None));
     }
 }

@@ -1,13 +1,22 @@
-//! The status of a running fleet. Data only: no clock, no runtime.
+//! The commands to a running fleet, and its status: clients, links, totals, the trace of their
+//! steps, and rates per second. Data only: no clock, no runtime.
+//!
+//! A client's link to the servers is a transport that counts the traffic and can delay, pause, cut
+//! and restore it. The trace has the clients' actions and deliveries, step by step. JSON has times
+//! in milliseconds.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::{ClientId, NextStep, Quantiles, ResourceStatus, Scenario, TraceEntry, WatchPlace};
+use super::{Scenario, WatchPlace};
 use lockscope_base::znode::{SessionId, ZnodePath, Zxid};
-use lockscope_lock::Access;
+use lockscope_live::zk::Flow;
+use lockscope_lock::{Access, RequestKind};
+
+pub(super) use lockscope_live::zk::{Passed, Transport as Link};
 
 /// A command to a running fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +147,7 @@ pub struct ClientStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Overlap {
     /// The time of the second acquisition, from the fleet's start.
-    #[serde(rename = "after_ms", serialize_with = "super::quantiles::ms")]
+    #[serde(rename = "after_ms", serialize_with = "ms")]
     pub after: Duration,
     /// The client that held first.
     pub first: ClientId,
@@ -246,4 +255,230 @@ pub struct FleetStatus {
     /// right before it releases it; readers do not write. A semaphore has no such resource, since
     /// each of its holders holds something else.
     pub resource: ResourceStatus,
+}
+
+/// The number of a client, from 1 in the order of joining. Numbers are never reused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct ClientId(pub u32);
+
+impl std::fmt::Display for ClientId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Returns the state of a link with this flow.
+pub(super) fn state_of(flow: Flow) -> LinkState {
+    match flow {
+        Flow { cut: true, .. } => LinkState::Cut,
+        Flow { paused: true, .. } => LinkState::Paused,
+        Flow { delay, .. } if delay.is_zero() => LinkState::Whole,
+        _ => LinkState::Delayed,
+    }
+}
+
+/// A distribution of times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// The number of times.
+    pub count: u64,
+    /// The median.
+    #[serde(rename = "p50", serialize_with = "ms")]
+    pub p50: Duration,
+    /// The 90th percentile.
+    #[serde(rename = "p90", serialize_with = "ms")]
+    pub p90: Duration,
+    /// The 99th percentile.
+    #[serde(rename = "p99", serialize_with = "ms")]
+    pub p99: Duration,
+    /// The maximum.
+    #[serde(rename = "max", serialize_with = "ms")]
+    pub max: Duration,
+}
+
+/// Serializes a time in milliseconds, with microseconds as decimals.
+pub(super) fn ms<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    // Times of a run are far below 2^53 microseconds, up to which a double is exact.
+    #[expect(clippy::cast_precision_loss, reason = "285 years")]
+    serializer.serialize_f64(time.as_micros() as f64 / 1000.0)
+}
+
+/// The maximum number of entries in a status. Only the last ones are kept;
+/// [`FleetStatus::trace_missed`](super::FleetStatus::trace_missed) counts the others.
+pub const MAX_TRACE: usize = 4_096;
+
+/// An action of a client, or a delivery to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceEntry {
+    /// The time of the entry, from the fleet's start.
+    pub at: Duration,
+    /// The client.
+    pub client: ClientId,
+    /// The action or the delivery.
+    pub step: TraceStep,
+}
+
+/// An action of a client, or a delivery to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TraceStep {
+    /// The client asks for the lock.
+    Asks(Access),
+    /// The client's node was created: it is in the queue.
+    Created(ZnodePath),
+    /// The client sent a request.
+    Sent(RequestKind),
+    /// A reply told the client that a watch is set.
+    Watches(WatchPlace),
+    /// The client gave up a watch that had not fired.
+    Unwatches(WatchPlace),
+    /// A watch event was delivered to the client: the watch is used up.
+    Woken(WatchPlace),
+    /// The client acquired the lock.
+    Acquires(Zxid),
+    /// The client is about to delete its node.
+    Releases,
+    /// The client's node was deleted.
+    Deleted(ZnodePath),
+    /// The client wrote to the resource that the lock protects.
+    Writes(ResourceWrite),
+    /// The client's process was stopped. What it sends or notices afterwards follows after
+    /// [`Thaws`](Self::Thaws).
+    Freezes,
+    /// The client's process goes on.
+    Thaws,
+    /// The client's process was killed. No more entries of it follow; its watches are gone, and its
+    /// nodes go with its session.
+    Crashes,
+    /// The client learnt that its session has expired: its nodes and watches are gone.
+    Expires,
+}
+
+/// A write to the resource that the lock protects. The resource remembers the highest fencing token
+/// that has written, and refuses lower ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResourceWrite {
+    /// The writer's fencing token.
+    pub token: Zxid,
+    /// Whether the resource accepted the write.
+    pub accepted: bool,
+}
+
+/// The state of the resource that the lock protects. It exists only in this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResourceStatus {
+    /// The highest token that has written.
+    pub highest: Option<Zxid>,
+    /// The client that wrote last with the highest token.
+    pub writer: Option<ClientId>,
+    /// The number of accepted writes.
+    pub accepted: u64,
+    /// The number of writes that were refused because their token was lower.
+    pub rejected: u64,
+    /// The last refused write, with its time from the fleet's start.
+    pub last_rejected: Option<(ClientId, Zxid, Duration)>,
+}
+
+/// The action that the next step lets a client take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// The client releases the lock.
+    Release,
+    /// The client asks for the lock again.
+    Ask,
+}
+
+/// The number of seconds for which watch events are kept.
+pub const RATE_SECONDS: usize = 60;
+
+/// The time over which a rate is averaged.
+const RATE_WINDOW: Duration = Duration::from_secs(5);
+
+/// The shortest time that gives a rate.
+const MIN_RATE_WINDOW: Duration = Duration::from_millis(500);
+
+/// The totals of a fleet at one time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sample {
+    age: Duration,
+    acquisitions: u64,
+    events: u64,
+}
+
+/// The rates and the recent history of a fleet. Times are the fleet's age.
+#[derive(Clone, Debug, Default)]
+pub struct FleetRates {
+    recent: VecDeque<Sample>,
+    /// The watch events of each second, the newest last.
+    seconds: VecDeque<u64>,
+    /// The fleet's second that the last of `seconds` counts.
+    newest: u64,
+}
+
+impl FleetRates {
+    /// Adds a status. The cost does not depend on the number of clients.
+    pub fn add(&mut self, status: &FleetStatus) {
+        let totals = &status.totals;
+        let now = Sample { age: status.age, acquisitions: totals.acquisitions, events: totals.events };
+        let last = self.recent.back().copied();
+        if last.is_some_and(|last| last.age >= now.age) {
+            return;
+        }
+        // The time before the clients contend does not count.
+        if status.elapsed.is_zero() {
+            self.recent.clear();
+        }
+        self.count(now.age, now.events.saturating_sub(last.map_or(0, |last| last.events)));
+        self.recent.push_back(now);
+        while self.recent.get(1).is_some_and(|second| now.age.saturating_sub(second.age) >= RATE_WINDOW) {
+            self.recent.pop_front();
+        }
+    }
+
+    fn count(&mut self, age: Duration, events: u64) {
+        let second = age.as_secs();
+        let passed = if self.seconds.is_empty() { 1 } else { second.saturating_sub(self.newest) };
+        for _ in 0..passed.min(RATE_SECONDS as u64) {
+            self.seconds.push_back(0);
+        }
+        while self.seconds.len() > RATE_SECONDS {
+            self.seconds.pop_front();
+        }
+        self.newest = second;
+        // Events since the last status are spread evenly over the seconds since then.
+        let over = passed.clamp(1, self.seconds.len().max(1) as u64);
+        let (each, rest) = (events / over, events % over);
+        for (at, value) in self.seconds.iter_mut().rev().take(usize::try_from(over).unwrap_or(1)).enumerate() {
+            *value += each + u64::from((at as u64) < rest);
+        }
+    }
+
+    /// Returns the watch events of each of the last seconds, oldest first. The last second is not
+    /// over.
+    pub fn seconds(&self) -> Vec<u64> {
+        self.seconds.iter().copied().collect()
+    }
+
+    /// Returns the most watch events of any kept second.
+    pub fn highest(&self) -> u64 {
+        self.seconds.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Returns the acquisitions per second over the last seconds; `None` while too little time has
+    /// passed.
+    pub fn acquisitions(&self) -> Option<f64> {
+        self.rate(|sample| sample.acquisitions)
+    }
+
+    /// Returns the watch events per second over the last seconds; `None` while too little time has
+    /// passed.
+    pub fn events(&self) -> Option<f64> {
+        self.rate(|sample| sample.events)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "rates are rounded for display")]
+    fn rate(&self, of: impl Fn(&Sample) -> u64) -> Option<f64> {
+        let (first, last) = (self.recent.front()?, self.recent.back()?);
+        let time = last.age.saturating_sub(first.age);
+        (time >= MIN_RATE_WINDOW).then(|| of(last).saturating_sub(of(first)) as f64 / time.as_secs_f64())
+    }
 }

@@ -1,25 +1,30 @@
 //! The tally of a fleet: what all clients did, and what it cost. Pure: time is an argument, counted
 //! from the fleet's start.
+//!
+//! The watch events of a run's equal parts show how far its figures vary. Fleets that run beside
+//! each other share the count of deletions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use tokio::sync::oneshot;
 
-use super::client_stats::{ClientStats, Process};
-use super::deletions::Deletions;
-use super::holder_claims::{HolderClaim, HolderClaims};
-use super::link::Passed;
-use super::resource::Resource;
-use super::run_parts::RunParts;
-use super::step_queue::{LetGo, StepQueue, StepTicket};
-use super::time_distribution::{MAX_MICROS, micros, quantiles};
-use super::trace_log::TraceLog;
-use super::wire_state::WireCounts;
+use super::client_stats::{ClientStats, MAX_MICROS, Process, WireCounts, micros, quantiles};
+use super::holder_claims::{HolderClaim, HolderClaims, Resource};
+use super::status::Passed;
+use super::stepping::{LetGo, StepQueue, StepTicket, TraceLog};
 use super::{ClientId, ClientState, FleetTotals, MAX_OVERLAPS, NextStep, Overlap, ResourceStatus, TraceStep};
 use lockscope_base::znode::{SessionId, Zxid};
 use lockscope_lock::{Access, Algorithm, LockActivity};
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod run_parts_tests;
 
 /// The figures of a fleet and the claims of its clients.
 #[derive(Debug)]
@@ -370,5 +375,67 @@ fn runs(clients: &BTreeMap<ClientId, ClientStats>, client: ClientId) -> bool {
     clients.get(&client).is_some_and(|stats| stats.process == Process::Runs)
 }
 
-#[cfg(test)]
-mod tests;
+/// The number of deletions of contenders' nodes, done or imminent, by all fleets that share this
+/// counter.
+///
+/// A program's own recursive watches fire for the deletions of all its fleets, and the servers'
+/// counters include that. Fleets that run at the same time on the same ensemble share one counter,
+/// so that each can subtract it.
+#[derive(Clone, Debug, Default)]
+pub struct Deletions(Arc<AtomicU64>);
+
+impl Deletions {
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+}
+
+/// How many equal parts a run has.
+const PARTS: u64 = 10;
+
+/// The watch events that were delivered by the end of each part so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RunParts {
+    /// The acquisitions of one part; 0 for an endless run, and for one that is too short.
+    length: u64,
+    delivered: Vec<u64>,
+}
+
+impl RunParts {
+    /// Divides a run with this number of acquisitions; `None` is endless.
+    pub(super) fn of(acquisitions: Option<u64>) -> Self {
+        Self { length: acquisitions.unwrap_or_default() / PARTS, delivered: Vec::new() }
+    }
+
+    /// Returns whether a part ends with this acquisition, counted from 1.
+    pub(super) fn ends_with(&self, acquisition: u64) -> bool {
+        let ended = self.ended();
+        self.length > 0 && ended < PARTS && acquisition == self.length * (ended + 1)
+    }
+
+    /// Ends a part, by whose end this many watch events were delivered in all.
+    pub(super) fn end_part(&mut self, delivered: u64) {
+        self.delivered.push(delivered);
+    }
+
+    fn ended(&self) -> u64 {
+        self.delivered.len() as u64
+    }
+
+    /// Returns the least and the greatest number of watch events an acquisition in any part; `None`
+    /// until all parts have ended.
+    pub(super) fn spread(&self) -> Option<[f64; 2]> {
+        if self.ended() < PARTS {
+            return None;
+        }
+        let before = std::iter::once(0).chain(self.delivered.iter().copied());
+        let each = self.delivered.iter().zip(before).map(|(after, before)| after.saturating_sub(before));
+        let (least, greatest) =
+            each.fold((u64::MAX, 0), |(least, greatest), part| (least.min(part), greatest.max(part)));
+        Some([least, greatest].map(|part| super::outcome::per(part, self.length)))
+    }
+}

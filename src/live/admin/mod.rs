@@ -25,21 +25,17 @@ pub mod audit;
 pub mod empties;
 pub mod examine;
 mod execute;
-mod facts;
 pub mod guard;
-mod permitted;
 mod plan;
-mod who;
 
-pub use audit::Audit;
-pub use execute::{Ending, Examine, NodeOutcome, execute};
-#[doc(hidden)]
-pub use execute::{IntentLog, OwnSession, execute_over};
-pub use facts::{DeletionFacts, DeletionReport};
+pub use audit::{Audit, Who};
+pub use examine::find_guards;
+pub use execute::{DeletionFacts, DeletionReport, Ending, Examine, NodeOutcome, execute};
 pub use guard::{Confirmed, Permission, Refused, confirm};
-pub use permitted::find_guards;
 pub use plan::{
     Action, Confirmation, DeletePlan, Emptiness, MAX_TARGETS, NextHolder, NoPlan, OwnerLiveness, Permitted,
     PlannedNode, RecreationGuard, TargetKind,
 };
-pub use who::Who;
+
+#[doc(hidden)]
+pub use execute::{IntentLog, OwnSession, execute_over};

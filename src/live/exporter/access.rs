@@ -1,18 +1,31 @@
 //! Access to the metrics, and TLS: the web config file of Prometheus' exporters.
+//!
+//! Users have passwords, by HTTP's basic authentication.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bcrypt::HashParts;
+use rustc_hash::FxHashMap;
 use serde::Deserialize;
+use sha1::{Digest, Sha1};
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use uuid::Uuid;
 
-use super::basic_auth::BasicAuth;
-use super::tls::{self, TlsFiles};
-use lockscope_files::{self as files, FileError, Sensitivity};
+use lockscope_files as files;
+use lockscope_files::{FileError, Sensitivity};
 
 /// The maximum size of a config file, in bytes.
-const MAX_FILE_BYTES: u64 = 1 << 18;
+const MAX_CONFIG_BYTES: u64 = 1 << 18;
 
 /// The keys of the file, for the error message.
 const KNOWN_KEYS: &str =
@@ -82,7 +95,7 @@ impl Access {
     /// Reads a config file and the certificates that it names. Only the owner may be able to read
     /// the file. Relative paths in it start at its folder. Blocks the thread during disk I/O.
     pub fn load(path: &Path) -> Result<Self, AccessError> {
-        let text = files::read_text(path, Sensitivity::Secret, MAX_FILE_BYTES);
+        let text = files::read_text(path, Sensitivity::Secret, MAX_CONFIG_BYTES);
         let text = text.map_err(|why| AccessError::Unreadable { path: path.to_owned(), why })?;
         let config: Option<WebConfig> = serde_saphyr::from_str(&text).map_err(|error| AccessError::Malformed {
             path: path.to_owned(),
@@ -92,7 +105,7 @@ impl Access {
         let unusable = |why| AccessError::Unusable { path: path.to_owned(), why };
         let folder = path.parent().unwrap_or(Path::new("."));
         let tls = tls_server_config.map(|config| {
-            tls::acceptor(&TlsFiles {
+            acceptor(&TlsFiles {
                 cert: folder.join(config.cert_file),
                 key: folder.join(config.key_file),
                 client_ca: config.client_ca_file.map(|file| folder.join(file)),
@@ -104,9 +117,172 @@ impl Access {
     }
 }
 
+/// The maximum work factor. With a higher one, checking a password would take longer than a
+/// connection may last.
+const MAX_COST: u32 = 16;
+
+/// The maximum length of a header, in bytes.
+const MAX_HEADER_BYTES: usize = 1_024;
+
+/// The users with access, and the bcrypt hashes of their passwords.
+pub(super) struct BasicAuth {
+    hashes: Arc<BTreeMap<String, String>>,
+    /// A hash that matches no password. Unknown users are checked against this hash, so that the
+    /// response time does not reveal which users exist.
+    nobody: String,
+    /// Bounds the checks to one at a time, since each costs much CPU time.
+    checking: Semaphore,
+    /// The accepted passwords by user, as digests with `salt`, so that they are not checked again
+    /// at each scrape.
+    accepted: Mutex<FxHashMap<String, [u8; 20]>>,
+    salt: [u8; 16],
+}
+
+impl fmt::Debug for BasicAuth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BasicAuth").field("users", &self.hashes.len()).finish_non_exhaustive()
+    }
+}
+
+impl BasicAuth {
+    /// Creates the users. Fails with a sentence if a hash is invalid.
+    pub fn new(hashes: BTreeMap<String, String>) -> Result<Self, String> {
+        let mut cost = 0;
+        for (user, hash) in &hashes {
+            let parts: HashParts = hash.parse().map_err(|_| {
+                format!("the password of the user {user:?} is not a bcrypt hash: make one with htpasswd -nBC 10 USER")
+            })?;
+            if parts.get_cost() > MAX_COST {
+                return Err(format!(
+                    "the hash of the user {user:?} takes too long to check: make one of cost {MAX_COST} or less"
+                ));
+            }
+            cost = cost.max(parts.get_cost());
+        }
+        let nobody = format!("$2b${cost:02}${}", ".".repeat(53));
+        Ok(Self {
+            hashes: Arc::new(hashes),
+            nobody,
+            checking: Semaphore::new(1),
+            accepted: Mutex::default(),
+            salt: *Uuid::new_v4().as_bytes(),
+        })
+    }
+
+    /// Returns whether the `Authorization` header has a user and that user's password. Cancel safe.
+    pub async fn admits(&self, header: Option<&[u8]>) -> bool {
+        let Some((user, password)) = header.and_then(credentials) else { return false };
+        let digest = self.digest(&user, &password);
+        if self.accepted.lock().unwrap_or_else(PoisonError::into_inner).get(&user) == Some(&digest) {
+            return true;
+        }
+        let Ok(_permit) = self.checking.acquire().await else { return false };
+        let (is_known, hash) = match self.hashes.get(&user) {
+            Some(hash) => (true, hash.clone()),
+            None => (false, self.nobody.clone()),
+        };
+        let check = move || bcrypt::verify(password, &hash).unwrap_or(false);
+        let admits = tokio::task::spawn_blocking(check).await.unwrap_or(false) && is_known;
+        if admits {
+            self.accepted.lock().unwrap_or_else(PoisonError::into_inner).insert(user, digest);
+        }
+        admits
+    }
+
+    /// Returns the digest to compare in place of the password. The secret salt keeps an attacker
+    /// from guessing it byte by byte.
+    fn digest(&self, user: &str, password: &str) -> [u8; 20] {
+        let parts: [&[u8]; 4] = [&self.salt, user.as_bytes(), &[0], password.as_bytes()];
+        parts.into_iter().fold(Sha1::new(), Sha1::chain_update).finalize().into()
+    }
+}
+
+/// Returns the user and the password in a header.
+fn credentials(header: &[u8]) -> Option<(String, String)> {
+    let header = std::str::from_utf8(header).ok().filter(|header| header.len() <= MAX_HEADER_BYTES)?;
+    let (scheme, encoded) = header.split_once(' ')?;
+    let decoded = BASE64_STANDARD.decode(encoded.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+    let (user, password) =
+        String::from_utf8(decoded).ok()?.split_once(':').map(|(user, rest)| (user.to_owned(), rest.to_owned()))?;
+    Some((user, password))
+}
+
+/// The maximum size of a PEM file, in bytes.
+const MAX_PEM_BYTES: u64 = 1 << 20;
+
+/// The modes of client authentication, by their names in Prometheus' exporters.
+const NO_CLIENT_CERT: &str = "NoClientCert";
+
+const VERIFY_IF_GIVEN: &str = "VerifyClientCertIfGiven";
+
+const REQUIRE_AND_VERIFY: &str = "RequireAndVerifyClientCert";
+
+/// The PEM files and the mode of client authentication.
+pub(super) struct TlsFiles {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+    pub client_ca: Option<PathBuf>,
+    /// The mode of client authentication; empty means `NoClientCert`.
+    pub client_auth: String,
+}
+
+/// Reads the files. Fails with a sentence that names the file and shows nothing of a key.
+pub(super) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
+    let builder = match (&*files.client_auth, &files.client_ca) {
+        ("" | NO_CLIENT_CERT, None) => ServerConfig::builder().with_no_client_auth(),
+        ("" | NO_CLIENT_CERT, Some(_)) => {
+            return Err(format!(
+                "client_ca_file has no effect without client_auth_type: write {REQUIRE_AND_VERIFY} there"
+            ));
+        }
+        (VERIFY_IF_GIVEN | REQUIRE_AND_VERIFY, None) => {
+            return Err(
+                "client_auth_type needs client_ca_file: the authority that signs the clients' certificates".to_owned()
+            );
+        }
+        (kind @ (VERIFY_IF_GIVEN | REQUIRE_AND_VERIFY), Some(ca)) => {
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(certificates(ca)?);
+            let verifier = WebPkiClientVerifier::builder(Arc::new(roots));
+            let verifier = if kind == VERIFY_IF_GIVEN { verifier.allow_unauthenticated() } else { verifier };
+            let verifier = verifier.build().map_err(|error| bad(ca, &error.to_string()))?;
+            ServerConfig::builder().with_client_cert_verifier(verifier)
+        }
+        (_, _) => {
+            return Err(format!(
+                "client_auth_type can be {NO_CLIENT_CERT}, {VERIFY_IF_GIVEN} or {REQUIRE_AND_VERIFY}: a certificate that is not \
+                 verified proves nothing"
+            ));
+        }
+    };
+    let chain = certificates(&files.cert)?;
+    let key = read(&files.key, Sensitivity::Secret)?;
+    let key = PrivateKeyDer::from_pem_slice(&key)
+        .map_err(|_| bad(&files.key, "it holds no unencrypted private key in PEM form"))?;
+    let config = builder
+        .with_single_cert(chain, key)
+        .map_err(|_| bad(&files.key, "it does not belong to the certificate, or is not supported"))?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let pem = read(path, Sensitivity::Public)?;
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok).collect();
+    if found.is_empty() { Err(bad(path, "it holds no certificate in PEM form")) } else { Ok(found) }
+}
+
+fn read(path: &Path, guard: Sensitivity) -> Result<Vec<u8>, String> {
+    files::read(path, guard, MAX_PEM_BYTES).map_err(|why| bad(path, &why.to_string()))
+}
+
+fn bad(path: &Path, why: &str) -> String {
+    format!("cannot use {}: {why}", path.display())
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, Permissions};
+    use std::fs;
+    use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -165,5 +341,27 @@ mod tests {
         assert!(error.contains("none.pem"), "{error}");
         let error = load(&format!("{tls}  client_auth_type: RequireAnyClientCert\n"), 0o600).unwrap_err();
         assert!(error.contains("RequireAndVerifyClientCert"), "{error}");
+    }
+
+    fn header(user: &str, password: &str) -> Vec<u8> {
+        format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}"))).into_bytes()
+    }
+
+    #[tokio::test]
+    async fn only_a_users_own_password_is_accepted_the_first_time_and_later() {
+        let hash = bcrypt::hash_with_salt("right:pass", 4, [7; 16]).unwrap();
+        let users = BTreeMap::from([("ann".to_owned(), hash.format_for_version(bcrypt::Version::TwoY))]);
+        let auth = BasicAuth::new(users).unwrap();
+        for _ in 0..2 {
+            assert!(auth.admits(Some(&header("ann", "right:pass"))).await);
+            assert!(!auth.admits(Some(&header("ann", "right"))).await);
+            assert!(!auth.admits(Some(&header("bob", "right:pass"))).await);
+            for other in [&b""[..], b"Basic", b"Basic ?", b"Bearer YTpi", b"Basic \xff", b"Basic YQ=="] {
+                assert!(!auth.admits(Some(other)).await, "{other:?}");
+            }
+            assert!(!auth.admits(None).await);
+        }
+        let nobody: HashParts = auth.nobody.parse().expect("a valid hash");
+        assert_eq!(nobody.get_cost(), 4);
     }
 }

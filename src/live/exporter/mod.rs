@@ -10,23 +10,30 @@
 //! of each, password checks and answers in memory are bounded. The body of a request is never read.
 
 mod access;
-mod answer;
-mod basic_auth;
-mod listener;
-mod tls;
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot, watch};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-pub use access::{Access, AccessError};
-use answer::Asker;
+use lockscope_model::metrics::{Scrapes, to_open_metrics, to_plain_text};
 
-use lockscope_model::metrics::Scrapes;
+pub use access::{Access, AccessError};
 
 /// The maximum number of questions that wait for an answer.
 const MAX_QUESTIONS: usize = 16;
@@ -65,7 +72,7 @@ impl Exporter {
         let address = listener.local_addr().map_err(refused)?;
         let (sender, questions) = mpsc::channel(MAX_QUESTIONS);
         let (access, current) = watch::channel(Arc::new(access));
-        let task = tokio::spawn(listener::listen(listener, Asker::new(sender), current));
+        let task = tokio::spawn(listen(listener, Asker::new(sender), current));
         Ok(Self { address, questions, access, _task: AbortOnDropHandle::new(task) })
     }
 
@@ -87,4 +94,180 @@ impl Exporter {
     pub fn set_access(&self, access: Access) {
         self.access.send_replace(Arc::new(access));
     }
+}
+
+/// The maximum number of connections. More connections wait.
+const MAX_CONNECTIONS: usize = 64;
+
+/// The maximum duration of a connection, which serves one request.
+const MAX_CONNECTION_TIME: Duration = Duration::from_secs(30);
+
+/// The time limit for the head of a request.
+const MAX_HEAD_TIME: Duration = Duration::from_secs(5);
+
+/// The maximum size of the head of a request, in bytes.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
+
+/// The maximum number of header lines of a request.
+const MAX_HEADERS: usize = 64;
+
+/// The pause after a failed accept, for example when the process has too many open files.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Serves connections for as long as the future is polled.
+async fn listen(listener: TcpListener, asker: Asker, access: watch::Receiver<Arc<Access>>) {
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        while connections.try_join_next().is_some() {}
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        let (asker, access) = (asker.clone(), Arc::clone(&access.borrow()));
+        connections.spawn(async move {
+            // A client that is too slow, or speaks another protocol, is cut off.
+            let _ = timeout(MAX_CONNECTION_TIME, connection(stream, asker, access)).await;
+            drop(place);
+        });
+    }
+}
+
+async fn connection(stream: TcpStream, asker: Asker, access: Arc<Access>) {
+    match &access.tls {
+        None => serve(stream, asker, &access).await,
+        Some(tls) => match tls.accept(stream).await {
+            Ok(stream) => serve(stream, asker, &access).await,
+            Err(error) => tracing::debug!(error = error.to_string(), "no TLS connection for metrics"),
+        },
+    }
+}
+
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, asker: Asker, access: &Access) {
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(MAX_HEAD_TIME)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service_fn(|request| asker.answer(request, access)))
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(error = error.to_string(), "a connection for metrics ended early");
+    }
+}
+
+/// The time limit for an answer to a question.
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(10);
+
+/// The maximum number of scrapes that are written or sent at a time, since each may be megabytes.
+/// More requests wait.
+const MAX_SCRAPES: usize = 4;
+
+const OPEN_METRICS: &str = "application/openmetrics-text";
+
+const OPEN_METRICS_TYPE: HeaderValue =
+    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+
+const PLAIN_METRICS_TYPE: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+
+const TEXT_TYPE: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+type Answer = Response<Full<Bytes>>;
+
+/// The sender of questions to the owner of the figures.
+#[derive(Clone, Debug)]
+struct Asker {
+    questions: mpsc::Sender<Question>,
+    scrapes: Arc<Semaphore>,
+}
+
+/// The text of a scrape, with the permit to hold one.
+struct HeldText {
+    text: String,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for HeldText {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
+impl Asker {
+    pub fn new(questions: mpsc::Sender<Question>) -> Self {
+        Self { questions, scrapes: Arc::new(Semaphore::new(MAX_SCRAPES)) }
+    }
+
+    /// Answers a request if its sender has access.
+    pub async fn answer(&self, request: Request<Incoming>, access: &Access) -> Result<Answer, Infallible> {
+        let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        if let Some(users) = &access.users
+            && !users.admits(header).await
+        {
+            let mut refusal = text(StatusCode::UNAUTHORIZED, "a user and a password are needed");
+            let realm = HeaderValue::from_static("Basic realm=\"lockscope\", charset=\"UTF-8\"");
+            refusal.headers_mut().insert(WWW_AUTHENTICATE, realm);
+            return Ok(refusal);
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut refusal = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered");
+            refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return Ok(refusal);
+        }
+        Ok(match request.uri().path() {
+            "/metrics" => self.metrics(takes_open_metrics(request.headers())).await,
+            "/healthz" => self.health().await,
+            "/" => text(StatusCode::OK, "lockscope record: /metrics, /healthz"),
+            _ => text(StatusCode::NOT_FOUND, "only /metrics and /healthz exist"),
+        })
+    }
+
+    async fn metrics(&self, as_open_metrics: bool) -> Answer {
+        let Ok(permit) = Arc::clone(&self.scrapes).acquire_owned().await else { return no_answer() };
+        let Some(scrapes) = self.ask(Question::Metrics).await else { return no_answer() };
+        let write: fn(Scrapes) -> _ = if as_open_metrics { to_open_metrics } else { to_plain_text };
+        let Ok(Ok(text)) = spawn_blocking(move || write(scrapes)).await else { return no_answer() };
+        let mut answer = Response::new(Full::new(Bytes::from_owner(HeldText { text, _permit: permit })));
+        let kind = if as_open_metrics { OPEN_METRICS_TYPE } else { PLAIN_METRICS_TYPE };
+        answer.headers_mut().insert(CONTENT_TYPE, kind);
+        answer
+    }
+
+    async fn health(&self) -> Answer {
+        match self.ask(Question::Health).await {
+            Some(Ok(())) => text(StatusCode::OK, "connected, and changes are taken in"),
+            Some(Err(sentence)) => text(StatusCode::SERVICE_UNAVAILABLE, &sentence),
+            None => no_answer(),
+        }
+    }
+
+    async fn ask<T>(&self, question: fn(oneshot::Sender<T>) -> Question) -> Option<T> {
+        let (sender, answer) = oneshot::channel();
+        let asked = async {
+            self.questions.send(question(sender)).await.ok()?;
+            answer.await.ok()
+        };
+        timeout(MAX_ANSWER_TIME, asked).await.ok().flatten()
+    }
+}
+
+fn takes_open_metrics(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(ACCEPT)
+        .iter()
+        .any(|accepted| accepted.to_str().is_ok_and(|accepted| accepted.contains(OPEN_METRICS)))
+}
+
+fn no_answer() -> Answer {
+    text(StatusCode::SERVICE_UNAVAILABLE, "lockscope is too busy to answer")
+}
+
+fn text(status: StatusCode, sentence: &str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(lockscope_base::znode::escaped(sentence).to_string() + "\n")));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, TEXT_TYPE);
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
 }

@@ -1,29 +1,31 @@
 //! Follows the ensemble over one connection of the observer's session.
+//!
+//! The work rests on two things: that the server answers, and that it can be trusted. So events
+//! that name a watched root are checked by a read, and a server that turns out to be wrong is
+//! followed with one-shot watches.
 
+use std::future::Future;
+use std::pin::pin;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{FuturesUnordered, StreamExt};
-use lockscope_requests::{Requests, SessionStates, Watch};
 use rustc_hash::FxHashSet;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use zookeeper_client::{Error, Stat, WatchedEvent};
 
-use super::connection_end::{ConnectionEnd, end_of};
-use super::heartbeat::Heartbeat;
-use super::member_watch::MemberWatch;
 use super::outbox::{Gone, Outbox};
 use super::overload::{OverloadedConnection, Overloads, discarding};
 use super::schedule::{ReadRequest, ReadScheduler};
-use super::server_trust::{Distrust, RootClaim, ServerTrust};
-use super::wire::{self, Answered, RecursiveWatches, WatchDelivery};
+use super::server_checks::{Beat, Distrust, Heartbeat, MemberWatch, RootClaim, SILENT_AFTER, ServerTrust};
+use super::wire;
+use super::wire::{Answered, ConnectionEnd, RecursiveWatches, WatchDelivery, end_of};
 use lockscope_base::znode::ZnodePath;
-use lockscope_model::follow::{Follower, WatchStyle};
+use lockscope_model::follow::{Follower, NodeEvent, WatchStyle};
+use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::Lag;
-
-mod claims;
-mod footing;
+use lockscope_requests::{Requests, SessionStates, Watch};
 
 /// The most events that are handled before other work gets its turn.
 const MAX_EVENTS_IN_A_ROW: usize = 4096;
@@ -311,6 +313,109 @@ impl<'a> ConnectionRun<'a> {
         };
         self.overloads.sit_out(pause, connection).await?;
         self.begin_reading();
+        Ok(())
+    }
+}
+
+impl ConnectionRun<'_> {
+    fn begin_reading(&mut self) {
+        self.heartbeat.heard();
+        self.report_connected();
+        self.follower.begin(self.trust.watching);
+    }
+
+    fn report_connected(&mut self) {
+        let session = self.client.session();
+        let recursive = self.trust.watching == WatchStyle::Recursive;
+        self.outbox.push(Change::Connection(ConnectionState::Connected { session, recursive }));
+    }
+
+    fn beat(&mut self, beat: Beat) -> Result<(), ConnectionEnd> {
+        match beat {
+            Beat::Answered(Err(error)) if wire::ends_connection(&error) => return Err(error.into()),
+            Beat::Answered(_) => self.heard(),
+            // A large reply on a slow link takes longer, and the question waits behind it.
+            Beat::Silent if !self.reads.is_empty() && self.member.has_sent_within(SILENT_AFTER) => self.heard(),
+            Beat::Silent => {
+                let since = self.heartbeat.heard_at();
+                tracing::info!("the ensemble does not answer");
+                self.outbox.push(Change::Heard { at: since });
+                self.outbox.push(Change::Connection(ConnectionState::Silent { since }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that something came from the ensemble. After a silence everything is as before: the
+    /// connection has lasted, so no event is missed.
+    fn heard(&mut self) {
+        if self.heartbeat.heard() {
+            self.report_connected();
+        }
+    }
+
+    /// Goes on with one-shot watches, and reads everything again.
+    fn lose_trust(&mut self, why: Distrust) {
+        self.trust.lose(why);
+        self.watchers = RecursiveWatches::default();
+        self.claims.clear();
+        self.claimed.clear();
+        // Only a listing of its own sets a watch.
+        self.scheduler.read_one_by_one();
+        self.drop_reads();
+        self.begin_reading();
+    }
+
+    fn drop_reads(&mut self) {
+        self.reads.clear();
+        self.scheduler.begin();
+        self.armed.clear();
+    }
+
+    /// Checks an event of a recursive watch that names the watched root, by one read: all others
+    /// name what no server would make up. A root that is written to often must not delay the events
+    /// behind, so one check stands for all events of its time. Only the deletion of a root, which
+    /// would take all of its locks away, waits for its check.
+    async fn check(&mut self, event: NodeEvent, root: &ZnodePath) -> Result<(), ConnectionEnd> {
+        if event != NodeEvent::Deleted && !self.claimed.insert(root.clone()) {
+            return Ok(());
+        }
+        let (client, claim) = (self.client, self.trust.claim(event, root));
+        let check = async move {
+            let now = client.stat(claim.root.as_str()).await;
+            (claim, now)
+        };
+        if event == NodeEvent::Deleted {
+            let (claim, now) = self.answered(check).await?;
+            return self.judge(&claim, now);
+        }
+        self.claims.push(check.boxed());
+        Ok(())
+    }
+
+    /// Waits for an answer before anything else is handled, and notices a silence meanwhile.
+    async fn answered<T>(&mut self, answer: impl Future<Output = T>) -> Result<T, ConnectionEnd> {
+        let mut answer = pin!(answer);
+        loop {
+            let beat = tokio::select! {
+                biased;
+                answer = self.outbox.send_while(&mut answer) => {
+                    self.heard();
+                    return Ok(answer?);
+                }
+                beat = self.heartbeat.next() => beat,
+            };
+            self.beat(beat)?;
+        }
+    }
+
+    fn judge(&mut self, claim: &RootClaim, now: Result<Option<Stat>, Error>) -> Result<(), ConnectionEnd> {
+        match now {
+            Ok(now) if claim.is_true(now.as_ref()) => {}
+            Ok(_) => self.lose_trust(Distrust::WrongEvent),
+            Err(error) if wire::ends_connection(&error) => return Err(error.into()),
+            Err(_) => {}
+        }
         Ok(())
     }
 }

@@ -2,15 +2,15 @@
 //! and reads everything again after a lost connection. The output is a stream of [`Change`]s.
 //!
 //! [`Follower`](lockscope_model::follow::Follower) decides what to read and what to report.
-//! `schedule` decides which reads share a request, and when it is sent. `run` connects,
-//! `session_observer` keeps what outlives the connections of a session, `connection_run` feeds the
+//! `schedule` decides which reads share a request, and when it is sent. `run` connects, begins new
+//! sessions, and keeps what outlives the connections of a session. `connection_run` feeds the
 //! follower during one connection, `wire` turns reads into requests, and `outbox` holds the changes
 //! that the consumer has not taken yet.
 //!
-//! `heartbeat` notices that the ensemble does not answer.
-//! `overload` handles events that come faster than the consumer takes them, and `sample` chooses
-//! the lock parents that are read meanwhile. `member_watch` notices that the connected member of
-//! the ensemble lags behind the others.
+//! `server_checks` notices that the ensemble does not answer, that the connected member lags behind
+//! the others, and that a server's answers do not mean what `ZooKeeper`'s mean. `overload` handles
+//! events that come faster than the consumer takes them, and chooses the lock parents that are read
+//! meanwhile.
 //!
 //! Costs to the ensemble:
 //!
@@ -34,20 +34,12 @@
 //! everything is read again. When overloads repeat, the observer pauses first and samples
 //! meanwhile: once a second it reads up to 3,000 lock parents ([`Change::Sampled`]).
 
-mod connection_end;
 mod connection_run;
-#[cfg(test)]
-mod follow_tests;
-mod heartbeat;
-mod member_watch;
 mod outbox;
-mod over;
 mod overload;
 mod run;
-mod sample;
 mod schedule;
-mod server_trust;
-mod session_observer;
+mod server_checks;
 mod wire;
 
 use std::sync::Arc;
@@ -58,14 +50,18 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::outbox::UntakenChanges;
-#[doc(hidden)]
-pub use self::over::observe_over;
 use self::run::ObserverTask;
 use crate::zk::ConnectOptions;
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::queue::{Change, Expectation, LockTable};
 use lockscope_model::server_view::ServerView;
+
+#[doc(hidden)]
+pub use run::observe_over;
+
+#[cfg(test)]
+mod follow_tests;
 
 /// How long [`Observer::stop`] waits for the session to close.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);

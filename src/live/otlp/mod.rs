@@ -15,27 +15,35 @@
 //! Architecture invariant: the collector is not trusted. The time of a request and the bytes of an
 //! answer are bounded, redirects are not followed.
 
-mod client;
 mod delivery;
 mod encode;
-mod endpoint;
-mod metrics;
-mod queue;
-mod task;
-#[cfg(test)]
-mod tests;
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::fmt;
+use std::fmt::{Display, Formatter};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use hyper::Uri;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-pub use self::endpoint::{Endpoint, EndpointError};
-use self::queue::Shared;
+use delivery::{Delivery, Message, Outcome, refusal};
+use lockscope_base::time::Backoff;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::metrics::{OtlpFigures, Scrape};
 use lockscope_model::span::Span;
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod endpoint_tests;
+
+#[cfg(test)]
+mod queue_tests;
 
 /// How long the last spans may take when the program ends.
 const LAST_SPANS_WITHIN: Duration = Duration::from_secs(5);
@@ -72,7 +80,7 @@ impl Sender {
     pub fn start(endpoint: &Endpoint, origin: &Origin) -> Result<Self, OtlpError> {
         let shared = Arc::new(Shared::default());
         let delivery = delivery::Delivery::new(endpoint, origin)?;
-        let task = tokio::spawn(task::send(Arc::clone(&shared), delivery));
+        let task = tokio::spawn(send(Arc::clone(&shared), delivery));
         Ok(Self { shared, task: Some(task) })
     }
 
@@ -111,6 +119,276 @@ impl Drop for Sender {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();
+        }
+    }
+}
+
+/// The base address of a collector, such as `http://collector:4318`. Spans go to `/v1/traces` below
+/// it, metrics to `/v1/metrics`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    base: String,
+    host: String,
+    port: u16,
+    is_secure: bool,
+}
+
+/// Why a text is no address of a collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// The text is no URL of HTTP.
+    #[error("write the URL of an OTLP receiver over HTTP, as in http://collector:4318")]
+    NotHttp,
+    /// The URL contains a user or a password.
+    #[error("leave user and password out of the URL, and put them into OTEL_EXPORTER_OTLP_HEADERS")]
+    Credentials,
+    /// The URL contains a query.
+    #[error("leave out what follows the question mark: it is not sent")]
+    Query,
+}
+
+impl Endpoint {
+    /// Returns the URL of a signal: `traces` or `metrics`.
+    fn url(&self, signal: &str) -> String {
+        format!("{}/v1/{signal}", self.base)
+    }
+
+    fn host(&self) -> &str {
+        &self.host
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let uri: Uri = text.parse().map_err(|_| EndpointError::NotHttp)?;
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return Err(EndpointError::NotHttp);
+        };
+        let is_secure = match scheme {
+            "http" => false,
+            "https" => true,
+            _ => return Err(EndpointError::NotHttp),
+        };
+        if authority.as_str().contains('@') {
+            return Err(EndpointError::Credentials);
+        }
+        if uri.query().is_some() {
+            return Err(EndpointError::Query);
+        }
+        Ok(Self {
+            base: format!("{scheme}://{authority}{}", uri.path().trim_end_matches('/')),
+            host: authority.host().trim_matches(['[', ']']).to_owned(),
+            port: authority.port_u16().unwrap_or(if is_secure { 443 } else { 80 }),
+            is_secure,
+        })
+    }
+}
+
+impl Display for Endpoint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.base)
+    }
+}
+
+/// The most spans that wait, and the most bytes of them.
+const MAX_SPANS: usize = 50_000;
+
+const MAX_BYTES: usize = 64 << 20;
+
+/// The most spans of a request.
+const MAX_BATCH: usize = 512;
+
+/// The queue, shared by the owner of the facts and the task that sends.
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    spans: VecDeque<Span>,
+    bytes: usize,
+    metrics: Option<(Box<Scrape>, Timestamp)>,
+    /// The number of spans in the request under way.
+    under_way: u64,
+    figures: OtlpFigures,
+    /// Why spans, and metrics, are not taken.
+    troubles: [Option<String>; 2],
+    is_stopping: bool,
+}
+
+/// The next thing to send.
+#[derive(Debug)]
+enum Next {
+    Spans(Vec<Span>),
+    Metrics(Box<Scrape>, Timestamp),
+    /// Nothing more comes.
+    End,
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn push(&self, spans: Vec<Span>, lost: u64) {
+        let mut queue = self.queue();
+        queue.figures.lost += lost;
+        for span in spans {
+            queue.bytes += span.bytes();
+            queue.spans.push_back(span);
+        }
+        while queue.spans.len() > MAX_SPANS || queue.bytes > MAX_BYTES {
+            queue.drop_oldest();
+        }
+        drop(queue);
+        self.changed.notify_one();
+    }
+
+    pub fn push_metrics(&self, scrape: Scrape, at: Timestamp) {
+        self.queue().metrics = Some((Box::new(scrape), at));
+        self.changed.notify_one();
+    }
+
+    pub fn figures(&self) -> OtlpFigures {
+        let queue = self.queue();
+        OtlpFigures { queued: queue.spans.len() as u64 + queue.under_way, ..queue.figures }
+    }
+
+    pub fn trouble(&self) -> Option<String> {
+        self.queue().troubles.iter().flatten().next().cloned()
+    }
+
+    pub fn stop(&self) {
+        self.queue().is_stopping = true;
+        self.changed.notify_one();
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.queue().is_stopping
+    }
+
+    /// Waits until the owner stops. Cancel safe.
+    pub async fn stopping(&self) {
+        while !self.is_stopping() {
+            self.changed.notified().await;
+        }
+        // The next waiter needs the signal too.
+        self.changed.notify_one();
+    }
+
+    /// Waits for the next thing to send. Cancel safe.
+    pub async fn next(&self) -> Next {
+        loop {
+            if let Some(next) = self.queue().take() {
+                return next;
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Records what became of the request under way.
+    pub fn sent(&self, taken: u64, refused: u64) {
+        let mut queue = self.queue();
+        queue.under_way = 0;
+        queue.figures.sent += taken;
+        queue.figures.refused += refused;
+    }
+
+    /// Records why the collector does not take spans, or metrics, or that it does again.
+    pub fn set_trouble(&self, of_metrics: bool, trouble: Option<String>) {
+        self.queue().troubles[usize::from(of_metrics)] = trouble;
+    }
+}
+
+impl Queue {
+    fn take(&mut self) -> Option<Next> {
+        if let Some((scrape, at)) = self.metrics.take() {
+            return Some(Next::Metrics(scrape, at));
+        }
+        let count = self.spans.len().min(MAX_BATCH);
+        if count > 0 {
+            let batch: Vec<Span> = self.spans.drain(..count).collect();
+            self.bytes -= batch.iter().map(Span::bytes).sum::<usize>();
+            self.under_way = count as u64;
+            return Some(Next::Spans(batch));
+        }
+        self.is_stopping.then_some(Next::End)
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(span) = self.spans.pop_front() {
+            self.bytes -= span.bytes();
+            self.figures.lost += 1;
+        }
+    }
+}
+
+/// The first and the longest pause before a collector is tried again.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Sends what waits until the owner stops.
+async fn send(shared: Arc<Shared>, delivery: Delivery) {
+    let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
+    loop {
+        let (message, count) = match shared.next().await {
+            Next::End => return,
+            Next::Spans(spans) => (Message::of_spans(&spans), spans.len() as u64),
+            Next::Metrics(scrape, at) => match delivery.metrics(*scrape, at) {
+                Some(message) => (message, 0),
+                None => continue,
+            },
+        };
+        if !deliver(&shared, &delivery, &message, count, &mut backoff).await {
+            return;
+        }
+    }
+}
+
+/// Sends one message until the collector takes or refuses it. Returns `false` when the owner stops
+/// before that. Metrics are tried once: the next ones contain them.
+async fn deliver(shared: &Shared, delivery: &Delivery, message: &Message, count: u64, backoff: &mut Backoff) -> bool {
+    loop {
+        let pause = match delivery.send(message).await {
+            Outcome::Taken(answer) => {
+                let refused = message.refused_in(&answer).min(count);
+                shared.sent(count - refused, refused);
+                let trouble = (refused > 0).then(|| refusal(&answer));
+                shared.set_trouble(message.is_metrics(), trouble);
+                backoff.reset();
+                return true;
+            }
+            Outcome::Refused(why) => {
+                shared.sent(0, count);
+                shared.set_trouble(message.is_metrics(), Some(why));
+                backoff.reset();
+                return true;
+            }
+            Outcome::Later(why, pause) => {
+                shared.set_trouble(message.is_metrics(), Some(why));
+                pause.map_or_else(|| backoff.next_pause(), |pause| pause.clamp(PAUSES.0, PAUSES.1))
+            }
+        };
+        if shared.is_stopping() {
+            return false;
+        }
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = shared.stopping() => {}
+        }
+        if message.is_metrics() {
+            return true;
         }
     }
 }

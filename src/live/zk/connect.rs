@@ -1,15 +1,27 @@
-//! Opens a session in one attempt of bounded length.
+//! Opens a session in one attempt of bounded length, checks its login, and closes it.
+//!
+//! # Logins
+//!
+//! A server may keep a client whose SASL login failed as anonymous
+//! (`zookeeper.allowSaslFailedClients`, or no SASL provider at all), and the protocol does not
+//! report it. Nodes hidden from that client then look as if they did not exist. So the server is
+//! asked who we are (`whoAmI`, since ZooKeeper 3.7).
+//!
+//! A `digest` identity needs no such question: the server confirms it, and a wrong password makes
+//! another identity, not a failure.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
-use zookeeper_client::{Client, Connector, Error, SaslOptions};
+use zookeeper_client::{AuthUser, Client, Connector, Error, SaslOptions, SessionState, StateWatcher};
 
 use super::dial::Dialer;
 use super::fault::Unreachable;
+use super::kerberos::KerberosFault;
 use super::transport::{Flow, Transport, TransportStatus};
-use super::{Auth, ConnectError, ConnectOptions, ended, login};
+use super::{Auth, ConnectError, ConnectOptions};
 
 /// The longest session timeout: the protocol counts it in milliseconds, in 31 bits.
 const MAX_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
@@ -52,7 +64,7 @@ pub async fn connect_and_gather(
         }
         drop(transport);
     });
-    login::check(&client, options, &servers, connect_timeout(options)).await?;
+    check_login(&client, options, &servers, connect_timeout(options)).await?;
     check_chroot(&client, &chroot, &mut servers, options).await?;
     Ok((client, servers))
 }
@@ -61,7 +73,7 @@ pub async fn connect_and_gather(
 /// the transport, everything else from the options. The session ends with the transport.
 pub async fn connect_through(transport: &Transport, options: &ConnectOptions) -> Result<Client, ConnectError> {
     let client = open(transport, options).await?;
-    login::check(&client, options, &transport.status(), connect_timeout(options)).await?;
+    check_login(&client, options, &transport.status(), connect_timeout(options)).await?;
     check_chroot(&client, &transport.chroot(), &mut transport.status(), options).await?;
     Ok(client)
 }
@@ -148,6 +160,97 @@ async fn check_chroot(
     }
 }
 
+/// The note shown once when a login could not be verified.
+const UNVERIFIED: &str = "the sasl login could not be verified: this server is older than ZooKeeper 3.7 and does not say who we are; \
+                          if it refused the login, it may treat us as anonymous, and what only that user may read is missing";
+
+/// Whether a login of this process could not be verified. The flag is global, because many parts of
+/// the process open sessions with the identities of the same user, and the note is for that user.
+static COULD_NOT_VERIFY: LazyLock<watch::Sender<bool>> = LazyLock::new(watch::Sender::default);
+
+/// Returns the note to show when a login of this process could not be verified; `None` when there
+/// was no such login so far.
+pub fn unverified_login() -> Option<&'static str> {
+    COULD_NOT_VERIFY.borrow().then_some(UNVERIFIED)
+}
+
+/// Waits for a login that could not be verified. Cancel safe.
+pub async fn until_unverified_login() -> &'static str {
+    // The sender lives as long as the process.
+    let _ = COULD_NOT_VERIFY.subscribe().wait_for(|unverified| *unverified).await;
+    UNVERIFIED
+}
+
+/// Fails when a SASL login was given and the server did not accept it. Costs one request with such
+/// a login, and none otherwise.
+///
+/// A server older than 3.7 answers by closing the connection; this function then waits until the
+/// session continues.
+pub(super) async fn check_login(
+    client: &Client,
+    options: &ConnectOptions,
+    status: &TransportStatus,
+    patience: Duration,
+) -> Result<(), ConnectError> {
+    if options.kerberos.is_none() && !options.auth.iter().any(|auth| auth.scheme == "sasl") {
+        return Ok(());
+    }
+    let asked = async {
+        let mut changes = client.state_watcher();
+        let mut lost = 0;
+        loop {
+            match client.list_auth_users().await {
+                // The first cut may have another cause. A server that cuts twice at this request
+                // does not know it.
+                Err(Error::ConnectionLoss) if lost == 0 => lost += 1,
+                Err(Error::Unimplemented | Error::ConnectionLoss) => return Ok(None),
+                answer => return answer.map(Some),
+            }
+            while client.state() == zookeeper_client::SessionState::Disconnected {
+                changes.changed().await;
+            }
+        }
+    };
+    match timeout(patience, asked).await {
+        Ok(Ok(Some(users))) if knows_login(&users) => Ok(()),
+        Ok(Ok(Some(_))) if options.kerberos.is_some() => Err(ConnectError::Kerberos(KerberosFault::Nobody)),
+        Ok(Ok(Some(_))) => Err(ConnectError::AuthRefused { schemes: vec!["sasl".to_owned()] }),
+        Ok(Ok(None)) => {
+            tracing::warn!("{UNVERIFIED}");
+            COULD_NOT_VERIFY.send_replace(true);
+            Ok(())
+        }
+        Ok(Err(error)) => Err(ConnectError::Other(error)),
+        Err(_) => Err(ConnectError::TooLate { within: patience, servers: status.servers().unwrap_or_default() }),
+    }
+}
+
+/// Returns whether one of the session's identities is a login. Its name may differ from the user's,
+/// because servers may shorten it, add a realm or map it. A failed login leaves no identity.
+fn knows_login(users: &[AuthUser]) -> bool {
+    users.iter().any(|user| user.scheme() == "sasl" && !user.user().is_empty())
+}
+
+/// The longest wait for a session to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Closes a session if this is its last client, and waits up to two seconds until it is closed.
+/// Without a connection a session cannot be closed; it then expires at the servers.
+pub async fn close_session(client: Client) {
+    let states = client.state_watcher();
+    drop(client);
+    let _ = timeout(CLOSE_TIMEOUT, ended(states)).await;
+}
+
+/// Waits until a session is over, and returns its final state. Cancel safe.
+pub async fn ended(mut states: StateWatcher) -> SessionState {
+    let mut state = states.peek_state();
+    while !state.is_terminated() {
+        state = states.changed().await;
+    }
+    state
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,5 +291,20 @@ mod tests {
         let tls = Some(TlsFiles { ca: "ca.pem".into(), cert: None, key: None });
         let error = connect(&ConnectOptions { tls, ..options("-host-:2281") }).await.expect_err("no name");
         assert!(error.to_string().contains("no certificate can name"), "{error}");
+    }
+
+    #[test]
+    fn only_an_identity_of_the_login_proves_it() {
+        let users = |users: &[(&str, &str)]| users.iter().map(|(s, u)| AuthUser::new(s, u)).collect::<Vec<_>>();
+        for (of, proved) in [
+            (&[][..], false),
+            (&[("ip", "127.0.0.1")], false),
+            (&[("ip", "127.0.0.1"), ("digest", "alice")], false),
+            (&[("sasl", "")], false),
+            (&[("ip", "127.0.0.1"), ("sasl", "alice")], true),
+            (&[("sasl", "alice/host@EXAMPLE.ORG")], true),
+        ] {
+            assert_eq!(knows_login(&users(of)), proved, "{of:?}");
+        }
     }
 }

@@ -1,9 +1,139 @@
-//! The faults of servers, as seen by a client.
+//! Why there is no session: the errors of connecting, the faults of servers as seen by a client,
+//! and the defects of their replies.
+//!
+//! Each text says what happened and what to do. Replies have bounds on bytes and names.
 
+use std::path::PathBuf;
+use std::time::Duration;
 use std::{fmt, io};
 
+use super::BadConnectString;
 use super::kerberos::KerberosFault;
-use super::reply_fault::ReplyFault;
+
+/// Why there is no session. Each message is one sentence that says what happened and what to do. No
+/// message shows a credential.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The connect string is malformed.
+    #[error(transparent)]
+    BadConnectString(#[from] BadConnectString),
+    /// An identity is malformed.
+    #[error("the {scheme} credentials cannot be used: {why}")]
+    BadCredentials {
+        /// The scheme of the identity.
+        scheme: String,
+        /// The defect of the identity.
+        why: &'static str,
+    },
+    /// A TLS file cannot be read or does not hold what it should.
+    #[error("the TLS file {path:?} cannot be used: {why}")]
+    BadTlsFile {
+        /// The path of the file.
+        path: PathBuf,
+        /// The defect of the file.
+        why: String,
+    },
+    /// The TLS files do not match, or no certificate can name the server's host.
+    #[error("TLS cannot be used: {0}")]
+    BadTls(String),
+    /// The ensemble does not accept an identity.
+    #[error("{}", refusal(schemes))]
+    AuthRefused {
+        /// The schemes that were offered.
+        schemes: Vec<String>,
+    },
+    /// A login by Kerberos fails at every server.
+    #[error("no session: a login by Kerberos is not possible: {0}")]
+    Kerberos(KerberosFault),
+    /// No server gave a session.
+    #[error("no session: {0}")]
+    Unreachable(Unreachable),
+    /// A server was reached, but did not give a session in time.
+    #[error("no session within {}: {servers}", humantime::format_duration(*.within))]
+    TooLate {
+        /// The time limit of the attempt.
+        within: Duration,
+        /// The state of each server as seen from here.
+        servers: Unreachable,
+    },
+    /// The chroot of the connect string does not exist.
+    #[error("the chroot {chroot} does not exist in the ensemble: create it, or correct the end of the connect string")]
+    NoChroot {
+        /// The chroot.
+        chroot: String,
+    },
+    /// The system has no loopback port, or too few of them.
+    #[error(
+        "no session: this machine has no socket left ({0}); raise the limit of open files (ulimit -n), or close other programs"
+    )]
+    NoTransport(std::io::Error),
+    /// Any other error of the client library.
+    #[error("no session: {0}; this is unexpected: try again, and look into the servers' logs if it happens again")]
+    Other(zookeeper_client::Error),
+}
+
+fn refusal(schemes: &[String]) -> String {
+    if schemes.is_empty() {
+        return "the ensemble requires a login, and none was given: give credentials (--auth-file), or log in by \
+                Kerberos (--kerberos)"
+            .to_owned();
+    }
+    let schemes = schemes.join(", ");
+    format!(
+        "the ensemble refused the {schemes} credentials: check user and password, and that the servers know the scheme"
+    )
+}
+
+impl ConnectError {
+    /// Returns whether the same attempt can only fail again until somebody changes an option, a
+    /// file, or the server's rules for our identity.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::BadConnectString(_)
+            | Self::BadCredentials { .. }
+            | Self::BadTlsFile { .. }
+            | Self::BadTls(_)
+            | Self::AuthRefused { .. } => true,
+            Self::Kerberos(fault) => fault.is_permanent(),
+            Self::Unreachable(servers) => servers.is_permanent(),
+            Self::TooLate { .. } | Self::NoChroot { .. } | Self::NoTransport(_) | Self::Other(_) => false,
+        }
+    }
+
+    /// Returns whether a command without a session so far should end instead of waiting, because
+    /// somebody must act first. This holds for every permanent error, for a missing chroot, and
+    /// without a Kerberos ticket. The screen waits in the last two cases, because its user may be
+    /// about to create one.
+    pub fn ends_a_command(&self) -> bool {
+        match self {
+            Self::NoChroot { .. } => true,
+            Self::Kerberos(fault) => fault.ends_a_command(),
+            Self::Unreachable(servers) => servers.ends_a_command(),
+            error => error.is_permanent(),
+        }
+    }
+
+    /// Returns whether no server can be there: every server refused the connection or has an
+    /// unknown name.
+    pub fn nobody_listens(&self) -> bool {
+        matches!(self, Self::Unreachable(servers) if servers.nobody_listens())
+    }
+
+    /// Returns the message for a caller that gives up after some tries but could wait longer.
+    pub fn after_tries(&self, tries: u32) -> String {
+        format!("gave up after {tries} tries: {self}; to wait for a server, give a --timeout")
+    }
+
+    /// Returns the message for a caller that keeps trying: this error, and what the caller waits
+    /// for.
+    pub fn while_waiting(&self) -> String {
+        match self {
+            Self::NoChroot { .. } => format!("{self}; waiting until it exists"),
+            Self::Unreachable(servers) if servers.lacks_majority() => format!("{self}; waiting for a majority"),
+            error => error.to_string(),
+        }
+    }
+}
 
 /// The fault of each server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -192,9 +322,90 @@ impl Unreachable {
     }
 }
 
+/// The largest reply accepted from a server, in bytes: 64 MiB. ZooKeeper's own clients default to 1
+/// MiB.
+pub const MAX_REPLY: u32 = 64 << 20;
+
+/// The most names accepted in one reply.
+pub const MAX_NAMES: u32 = 1 << 20;
+
+/// The defect of bytes that a server sent. The text continues a sentence that starts with the
+/// server's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplyFault {
+    /// A frame above [`MAX_REPLY`].
+    #[error(
+        "sent a reply of {0} bytes, more than the bound of 64 MiB: check that it is ZooKeeper's client port, and look for \
+         a node with too many children or too much data"
+    )]
+    TooLarge(u32),
+    /// A frame with a negative length.
+    #[error("sent a reply of negative length ({0}): {ADVICE}")]
+    NegativeLength(i32),
+    /// More than [`MAX_NAMES`] names.
+    #[error(
+        "sent a list of {0} names, more than the bound of 1048576: look for a node with too many children, or choose \
+         a root below it (--root)"
+    )]
+    TooMany(u32),
+    /// A frame that ends before its content.
+    #[error("cut a reply short: {ADVICE}")]
+    Short,
+    /// The connection ended within a frame.
+    #[error(
+        "sent only the beginning of a reply before the connection was cut: check that it runs, and look into its log"
+    )]
+    Unfinished,
+    /// No bytes arrived for too long while a request was outstanding.
+    #[error(
+        "fell silent, so the connection to it was cut: check that it runs, and that the network lets its answers through"
+    )]
+    FellSilent,
+    /// A frame that continues after its content.
+    #[error("sent a reply with extra bytes at its end: {ADVICE}")]
+    Trailing,
+    /// An impossible length or number within a frame.
+    #[error("sent a reply with an impossible value ({0}): {ADVICE}")]
+    Impossible(i32),
+    /// A name that is not UTF-8.
+    #[error("sent a name that is not UTF-8: {ADVICE}")]
+    NotText,
+    /// A reply without a request.
+    #[error("answered a request that was never sent: {ADVICE}")]
+    NeverAsked,
+    /// A reply to a later request.
+    #[error("answered requests out of their order: {ADVICE}")]
+    OutOfOrder,
+    /// An unknown error code.
+    #[error("answered with an error code that does not exist ({0}): {ADVICE}")]
+    UnknownError(i32),
+}
+
+/// The advice for a server that breaks the protocol.
+const ADVICE: &str = "check that it is ZooKeeper's client port and that nothing in between changes the data, and look into the server's log";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::zk::ServerFault;
+
+    #[test]
+    fn only_errors_that_need_a_change_are_permanent() {
+        assert!(ConnectError::AuthRefused { schemes: vec!["digest".to_owned()] }.is_permanent());
+        assert!(!ConnectError::Unreachable(Unreachable { servers: Vec::new() }).is_permanent());
+        let no_chroot = ConnectError::NoChroot { chroot: "/a".to_owned() };
+        assert!(!no_chroot.is_permanent() && no_chroot.ends_a_command());
+        assert!(no_chroot.while_waiting().ends_with("; waiting until it exists"), "{}", no_chroot.while_waiting());
+        let of = |faults: &[ServerFault]| {
+            let servers = faults.iter().map(|fault| ("zk:1".to_owned(), fault.clone())).collect();
+            ConnectError::Unreachable(Unreachable { servers })
+        };
+        assert!(of(&[ServerFault::WantsTls, ServerFault::UnknownIssuer]).is_permanent());
+        assert!(of(&[ServerFault::Refused, ServerFault::NotFound]).nobody_listens());
+        assert!(!of(&[ServerFault::Refused, ServerFault::TimedOut]).nobody_listens(), "one may be slow");
+        let some = of(&[ServerFault::WantsTls, ServerFault::Refused]);
+        assert!(!some.is_permanent() && !some.ends_a_command());
+    }
 
     #[test]
     fn servers_with_the_same_fault_are_grouped() {

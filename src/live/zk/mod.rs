@@ -10,50 +10,28 @@
 //! client library could not handle.
 
 pub mod admin;
-mod call;
 mod connect;
-mod connect_string;
-mod containers;
-mod data_folders;
 mod dial;
-mod ensemble_address;
-mod error;
 mod fault;
 pub mod four_letter;
 mod kerberos;
-mod login;
 mod member_comparer;
-mod member_trees;
 mod node;
 mod options;
-mod probe;
-mod quiet_stream;
-mod reply_fault;
-mod session;
-mod stat;
 mod stream;
 pub mod survey;
-mod tls;
 mod transport;
 
 pub(crate) use connect::connect_and_gather;
-pub use connect::{connect, connect_through};
-pub use connect_string::{BadConnectString, servers};
-pub use containers::create_containers;
-pub use data_folders::local_data_folders;
+
+pub use connect::{close_session, connect, connect_through, ended, until_unverified_login, unverified_login};
 pub use dial::Dialer;
-pub use ensemble_address::EnsembleAddress;
-pub use error::ConnectError;
-pub use fault::{ServerFault, Unreachable};
-pub use four_letter::watch_events;
+pub use fault::{ConnectError, MAX_NAMES, MAX_REPLY, ReplyFault, ServerFault, Unreachable};
+pub use four_letter::{local_data_folders, watch_events};
 pub use kerberos::{BadPrincipal, KerberosFault, ServerPrincipal};
-pub use login::{until_unverified_login, unverified_login};
-pub use member_comparer::compare_members;
-pub use member_trees::READS_PER_REQUEST;
-pub use node::{AclEntry, MAX_ACL_ENTRIES, MAX_READ_DATA, NodeReading, read_node};
-pub use options::{Auth, ConnectOptions, KerberosLogin, SessionRole, TlsFiles};
-pub use reply_fault::{MAX_NAMES, MAX_REPLY, ReplyFault};
-pub use session::close_session;
-pub use session::ended;
-pub use stat::stat_of;
+pub use member_comparer::{READS_PER_REQUEST, compare_members};
+pub use node::{AclEntry, MAX_ACL_ENTRIES, MAX_READ_DATA, NodeReading, create_containers, read_node, stat_of};
+pub use options::{
+    Auth, BadConnectString, ConnectOptions, EnsembleAddress, KerberosLogin, SessionRole, TlsFiles, servers,
+};
 pub use transport::{Flow, Passed, Transport, TransportStatus};

@@ -1,22 +1,14 @@
 //! The server as a state machine: received bytes go in, bytes to send come out. It has no socket
 //! and no clock. Time is an argument, in milliseconds since 1970.
 //!
-//! Each family of requests has a file. The machine completes a request before the next one of any
-//! connection. Replies and events have a real server's order: an event precedes the reply of the
-//! request that caused it.
+//! The machine completes a request before the next one of any connection. Replies and events have a
+//! real server's order: an event precedes the reply of the request that caused it. `read` and
+//! `write` answer the two families of requests, `sessions` opens and ends sessions, and `output`
+//! keeps the connections.
 
-mod auth;
-mod bounds;
-mod connection;
-mod dispatch;
-mod handshake;
-mod multi;
 mod output;
 mod read;
-mod session;
-#[cfg(test)]
-mod tests;
-mod watches;
+mod sessions;
 mod write;
 
 use std::collections::VecDeque;
@@ -24,14 +16,23 @@ use std::net::SocketAddr;
 
 use slab::Slab;
 
-pub use connection::{ClientConnection, CloseReason};
-
 use super::config::SandboxConfig;
-use super::session::SessionTable;
 use super::tree::Tree;
 use super::watch::{Statistic, WatchTables};
 use super::wire::Word;
-use lockscope_base::wire::{Cut, LENGTH_BYTES, PASSWORD_BYTES, cut};
+use crate::config::Behaviour;
+use crate::tree::Id;
+use crate::wire::{AuthRequest, Write};
+use lockscope_base::wire::{
+    Cut, ErrorCode, LENGTH_BYTES, NO_ZXID, PASSWORD_BYTES, PING_XID, Reader, RequestHead, Writer, cut, op, refusal,
+    reply,
+};
+use sessions::SessionTable;
+
+pub use output::{ClientConnection, CloseReason};
+
+#[cfg(test)]
+mod tests;
 
 /// The number of requests of one connection that run before other connections have their turn.
 const MAX_REQUESTS_A_TURN: usize = 64;
@@ -228,4 +229,157 @@ impl Machine {
 /// Converts a duration to milliseconds, the unit of the wire and of the clock.
 pub(super) fn millis(span: std::time::Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The requests of ZooKeeper that Keeper does not know.
+const UNKNOWN_TO_KEEPER: [i32; 4] = [op::SASL, op::GET_EPHEMERALS, op::GET_ALL_CHILDREN_NUMBER, op::WHO_AM_I];
+
+/// The requests of `ZooKeeper` that came with 3.6, and `whoAmI` of 3.7.
+const UNKNOWN_TO_3_5: [i32; 6] =
+    [op::ADD_WATCH, op::SET_WATCHES2, op::MULTI_READ, op::GET_EPHEMERALS, op::GET_ALL_CHILDREN_NUMBER, op::WHO_AM_I];
+
+impl Behaviour {
+    /// Returns the requests that this server does not know, of those that the sandbox knows.
+    fn unknown_requests(self) -> &'static [i32] {
+        match self {
+            Self::ZooKeeper => &[],
+            Self::ZooKeeper35 => &UNKNOWN_TO_3_5,
+            Self::Keeper => &UNKNOWN_TO_KEEPER,
+        }
+    }
+}
+
+impl Machine {
+    /// Answers a four-letter word and closes the connection. As on a real server, nothing more is
+    /// read from it.
+    fn answer(&mut self, id: usize, word: Word, received: usize, now: i64) -> usize {
+        self.received += 1;
+        if let Some(connection) = self.connections.get_mut(id) {
+            connection.traffic.received += 1;
+        }
+        self.end(id, CloseReason::Word);
+        let answer = self.answer_to(word, now, self.options.max_unread);
+        self.sent += 1;
+        if let Some(connection) = self.connections.get_mut(id) {
+            match answer {
+                Some(text) => connection.out.extend_from_slice(text.as_bytes()),
+                None => connection.end = Some(CloseReason::LongAnswer),
+            }
+        }
+        self.recount_output(id);
+        received
+    }
+
+    fn frame(&mut self, id: usize, frame: &[u8], now: i64) {
+        self.received += 1;
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        connection.traffic.received += 1;
+        let Some((session, timeout)) = connection.session else { return self.handshake(id, frame, now) };
+        self.sessions.touch(session, timeout, now);
+        let mut from = Reader::new(frame);
+        match RequestHead::read(&mut from) {
+            Ok(header) => self.dispatch(id, header, from, now),
+            Err(_) => self.end(id, CloseReason::NoHeader),
+        }
+    }
+
+    fn dispatch(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>, now: i64) {
+        let name = name(header.op);
+        match header.op {
+            op if self.options.behaviour.unknown_requests().contains(&op) => return self.unknown(id, header),
+            // Whatever number the heartbeat bore.
+            op::PING => self.reply(id, PING_XID, |_| {}),
+            op::AUTH => return self.auth(id, header.xid, from),
+            // A server without SASL answers with an empty token.
+            op::SASL => return self.push(id, |out| reply(out, header.xid, 0, |out| out.put_buffer(None))),
+            op::CLOSE_SESSION => self.close_session(id, header.xid),
+            op::MULTI => self.multi(id, header.xid, from, now),
+            op::SET_WATCHES | op::SET_WATCHES2 => self.set_watches(id, header, from),
+            op::ADD_WATCH => self.add_watch(id, header.xid, from),
+            op::CHECK_WATCHES | op::REMOVE_WATCHES => self.take_watches(id, header, from),
+            op::RECONFIG => self.never(id, header.xid, ErrorCode::ReconfigDisabled),
+            // Only servers send it, to delete containers. They reject it from a client.
+            op::DELETE_CONTAINER => self.never(id, header.xid, ErrorCode::BadArguments),
+            op if Write::is(op) => {
+                let write = Write::read(op, &mut from);
+                self.write(id, header, write, now);
+            }
+            op if read::is_known(op) => self.read(id, header, from),
+            _ => return self.unknown(id, header),
+        }
+        self.latency.add(0);
+        let zxid = self.zxid;
+        if let Some(connection) = self.connections.get_mut(id) {
+            let traffic = &mut connection.traffic;
+            (traffic.last, traffic.last_xid, traffic.last_zxid, traffic.last_response) = (name, header.xid, zxid, now);
+            traffic.latency.add(0);
+        }
+    }
+
+    fn unknown(&mut self, id: usize, header: RequestHead) {
+        self.push(id, |out| refusal(out, header.xid, NO_ZXID, ErrorCode::Unimplemented));
+        self.end(id, CloseReason::UnknownOperation(header.op));
+    }
+
+    /// Refuses a change that no client may make. It still takes a zxid.
+    fn never(&mut self, id: usize, xid: i32, code: ErrorCode) {
+        self.zxid += 1;
+        self.refuse(id, xid, code);
+    }
+}
+
+/// Returns an operation's short name in `cons`.
+fn name(op: i32) -> &'static str {
+    match op {
+        op::PING => "PING",
+        op::CREATE | op::CREATE2 | op::CREATE_TTL | op::CREATE_CONTAINER => "CREA",
+        op::DELETE | op::DELETE_CONTAINER => "DELE",
+        op::EXISTS => "EXIS",
+        op::GET_DATA => "GETD",
+        op::SET_DATA => "SETD",
+        op::GET_ACL => "GETA",
+        op::SET_ACL => "SETA",
+        op::GET_CHILDREN | op::GET_CHILDREN2 => "GETC",
+        op::GET_ALL_CHILDREN_NUMBER => "GETACN",
+        op::GET_EPHEMERALS => "GETE",
+        op::SYNC => "SYNC",
+        op::CHECK => "CHEC",
+        op::MULTI => "MULT",
+        op::MULTI_READ => "MLTR",
+        op::SET_WATCHES => "SETW",
+        op::SET_WATCHES2 => "STW2",
+        op::ADD_WATCH => "ADDW",
+        op::CHECK_WATCHES => "CHKW",
+        op::REMOVE_WATCHES => "REMW",
+        op::WHO_AM_I => "HOMI",
+        op::CLOSE_SESSION => "CLOS",
+        _ => "NA",
+    }
+}
+
+/// The maximum number of identities of one connection.
+const MAX_IDENTITIES: usize = 64;
+
+impl Machine {
+    /// Adds an identity to the connection. Rejected credentials close the connection, as on a real
+    /// server.
+    fn auth(&mut self, id: usize, xid: i32, mut from: Reader<'_>) {
+        let Ok(auth) = AuthRequest::read(&mut from) else { return self.end(id, CloseReason::NoHeader) };
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        let known = match &*auth.scheme {
+            "digest" => Some(Id::of_digest(&String::from_utf8_lossy(auth.credentials))),
+            // No new fact: the server knows the address already.
+            "ip" => connection.who.first().cloned(),
+            _ => None,
+        };
+        match known {
+            Some(known) if connection.who.contains(&known) => {}
+            Some(known) if connection.who.len() < MAX_IDENTITIES => connection.who.push(known),
+            _ => {
+                self.push(id, |out| refusal(out, xid, 0, ErrorCode::AuthFailed));
+                return self.end(id, CloseReason::BadCredentials);
+            }
+        }
+        self.push(id, |out| reply(out, xid, 0, |_| {}));
+    }
 }

@@ -4,24 +4,20 @@
 //! them which watchers to notify. A failed transaction undoes its changes, so it leaves no trace.
 
 mod acl;
-mod change;
-mod mode;
-mod node;
-mod path;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-pub use acl::{Acl, Acls, Id, acl_bytes, anyone, check, effective_acls, permission};
-pub use change::{Change, Undo, Wish};
-pub use mode::TreeMode;
-pub use node::{Node, Owner, Stat};
-pub use path::{known, name, parent, validate};
-
 use crate::config::Behaviour;
 use lockscope_base::wire::ErrorCode;
+
+pub use acl::{Acl, Acls, Id, acl_bytes, anyone, check, effective_acls, permission};
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod path_tests;
 
 /// The approximate bytes that a node takes besides its path and its data.
 const NODE_MEMORY: usize = 256;
@@ -86,9 +82,7 @@ impl Tree {
         }
         tree
     }
-}
 
-impl Tree {
     /// Returns the node of a path. An empty path means the root, as on a real server.
     pub fn node(&self, path: &str) -> Result<&Node, ErrorCode> {
         self.nodes.get(known(path)).ok_or(ErrorCode::NoNode)
@@ -163,4 +157,399 @@ impl Tree {
             Behaviour::Keeper => SPECIAL_OF_KEEPER,
         }
     }
+}
+
+/// The event that deletes a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A client's request only.
+    Nobody,
+    /// The end of this session.
+    Session(i64),
+    /// The deletion of its last child.
+    Container,
+    /// This many milliseconds without a change and without children.
+    Ttl(i64),
+}
+
+/// A node's stat, in the numbers of the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Stat {
+    pub czxid: i64,
+    pub mzxid: i64,
+    pub pzxid: i64,
+    pub ctime: i64,
+    pub mtime: i64,
+    pub version: i32,
+    pub cversion: i32,
+    pub aversion: i32,
+    pub ephemeral_owner: i64,
+    pub data_length: i32,
+    pub num_children: i32,
+}
+
+/// A node as the tree keeps it.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub data: Option<Arc<[u8]>>,
+    pub acls: Acls,
+    pub owner: Owner,
+    pub czxid: i64,
+    pub mzxid: i64,
+    pub pzxid: i64,
+    pub ctime: i64,
+    pub mtime: i64,
+    pub version: i32,
+    pub aversion: i32,
+    /// The number of children that were ever created: the next sequence number.
+    pub made: i32,
+    /// What `cversion` counts besides creations and deletions of children: on Keeper, writes to them.
+    pub written: i32,
+    pub children: BTreeSet<Arc<str>>,
+}
+
+impl Node {
+    pub fn new(data: Option<Arc<[u8]>>, acls: Acls, owner: Owner, zxid: i64, time: i64) -> Self {
+        Self {
+            data,
+            acls,
+            owner,
+            czxid: zxid,
+            mzxid: zxid,
+            pzxid: zxid,
+            ctime: time,
+            mtime: time,
+            version: 0,
+            aversion: 0,
+            made: 0,
+            written: 0,
+            children: BTreeSet::new(),
+        }
+    }
+
+    pub fn data_length(&self) -> usize {
+        self.data.as_ref().map_or(0, |data| data.len())
+    }
+
+    /// Returns the stat that clients see. `cversion` counts creations and deletions of children,
+    /// and wraps like Java's numbers.
+    pub fn stat(&self) -> Stat {
+        let num_children = i32::try_from(self.children.len()).unwrap_or(i32::MAX);
+        Stat {
+            czxid: self.czxid,
+            mzxid: self.mzxid,
+            pzxid: self.pzxid,
+            ctime: self.ctime,
+            mtime: self.mtime,
+            version: self.version,
+            cversion: self.made.wrapping_mul(2).wrapping_sub(num_children).wrapping_add(self.written),
+            aversion: self.aversion,
+            ephemeral_owner: match self.owner {
+                Owner::Session(session) => session,
+                _ => 0,
+            },
+            data_length: i32::try_from(self.data_length()).unwrap_or(i32::MAX),
+            num_children,
+        }
+    }
+}
+
+/// A create mode, decoded from the numbers of ZooKeeper's `CreateMode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeMode {
+    pub ephemeral: bool,
+    pub sequential: bool,
+    pub ttl: bool,
+}
+
+impl TreeMode {
+    pub fn of(flags: i32) -> Result<Self, ErrorCode> {
+        let mode = |ephemeral, sequential, ttl| Ok(Self { ephemeral, sequential, ttl });
+        match flags {
+            // The operation makes a container; the mode 4 alone makes a persistent node.
+            0 | 4 => mode(false, false, false),
+            1 => mode(true, false, false),
+            2 => mode(false, true, false),
+            3 => mode(true, true, false),
+            5 => mode(false, false, true),
+            6 => mode(false, true, true),
+            _ => Err(ErrorCode::BadArguments),
+        }
+    }
+}
+
+/// A node to create. The permission has been checked.
+#[derive(Debug)]
+pub struct Wish<'a> {
+    pub path: &'a str,
+    pub data: Option<&'a [u8]>,
+    pub acls: Acls,
+    pub mode: TreeMode,
+    pub owner: Owner,
+}
+
+/// A change of the tree, for the reply and the watchers. Watchers that may read the node get the
+/// event. For a change of children, the ACLs `above`, those of the parent, decide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    Created {
+        path: Arc<str>,
+        stat: Stat,
+        acls: Acls,
+        above: Acls,
+    },
+    Deleted {
+        path: Arc<str>,
+        acls: Acls,
+        above: Acls,
+    },
+    DataChanged {
+        path: Arc<str>,
+        stat: Stat,
+        acls: Acls,
+    },
+    /// Watchers get no event.
+    AclChanged {
+        stat: Stat,
+    },
+    /// The version matched; the tree did not change.
+    Checked {
+        stat: Stat,
+    },
+}
+
+/// The values that undo a change.
+#[derive(Debug)]
+pub enum Undo {
+    Create { path: Arc<str>, made: i32, pzxid: i64 },
+    Delete { path: Arc<str>, node: Box<Node>, pzxid: i64 },
+    SetData { path: Arc<str>, data: Option<Arc<[u8]>>, version: i32, mzxid: i64, mtime: i64 },
+    SetAcl { path: Arc<str>, acls: Acls, version: i32 },
+    Check,
+}
+
+type Done = Result<(Change, Undo), ErrorCode>;
+
+impl Tree {
+    /// Creates a node. The caller has checked the permission to create below the parent.
+    pub fn create(&mut self, wish: Wish<'_>, zxid: i64, time: i64) -> Done {
+        let parent_path = known(parent(wish.path)?);
+        let above = self.node(parent_path)?;
+        let path: Arc<str> =
+            if wish.mode.sequential { format!("{}{:010}", wish.path, above.made).into() } else { wish.path.into() };
+        validate(&path)?;
+        if self.nodes.contains_key(&path) {
+            return Err(ErrorCode::NodeExists);
+        }
+        if matches!(above.owner, Owner::Session(_)) {
+            return Err(ErrorCode::NoChildrenForEphemerals);
+        }
+        let undo = Undo::Create { path: Arc::clone(&path), made: above.made, pzxid: above.pzxid };
+        let (acls, above) = (Arc::clone(&wish.acls), Arc::clone(&above.acls));
+        let mut node = Node::new(wish.data.map(Into::into), wish.acls, wish.owner, zxid, time);
+        node.made = self.first_sequence;
+        let stat = node.stat();
+        let wraps = self.behaviour == Behaviour::ZooKeeper35;
+        self.link(&path, node, |above| {
+            let made = above.made.wrapping_add(1);
+            // At `i32::MAX` the counter stays as it is, and so does `pzxid`, as on a real server.
+            if made > above.made || wraps {
+                above.made = made;
+                above.pzxid = zxid;
+            }
+        });
+        Ok((Change::Created { path, stat, acls, above }, undo))
+    }
+
+    /// Deletes a node if its version matches; -1 matches any.
+    pub fn delete(&mut self, path: &str, version: i32, zxid: i64) -> Done {
+        let node = self.node(path)?;
+        compare(node.version, version)?;
+        if !node.children.is_empty() {
+            return Err(ErrorCode::NotEmpty);
+        }
+        let above = self.node(known(parent(path)?))?;
+        let (pzxid, above) = (above.pzxid, Arc::clone(&above.acls));
+        let acls = Arc::clone(&node.acls);
+        let is_keeper = self.behaviour == Behaviour::Keeper;
+        let raise = |above: &mut Node| above.pzxid = if is_keeper { above.pzxid } else { above.pzxid.max(zxid) };
+        let (path, node) = self.unlink(path, raise).ok_or(ErrorCode::NoNode)?;
+        let undo = Undo::Delete { path: Arc::clone(&path), node: Box::new(node), pzxid };
+        Ok((Change::Deleted { path, acls, above }, undo))
+    }
+
+    /// Returns the path of the node's parent, whose ACLs decide on a deletion. Fails for nodes that
+    /// no client may delete.
+    pub fn deletable<'p>(&self, path: &'p str) -> Result<&'p str, ErrorCode> {
+        let above = parent(path)?;
+        if self.is_special(path) { Err(ErrorCode::BadArguments) } else { Ok(known(above)) }
+    }
+
+    /// Replaces a node's data if its version matches; -1 matches any.
+    pub fn set_data(&mut self, path: &str, data: Option<&[u8]>, version: i32, zxid: i64, time: i64) -> Done {
+        let (path, node) = self.entry(path)?;
+        let next = compare(node.version, version)?.wrapping_add(1);
+        let was = node.data_length();
+        let data = std::mem::replace(&mut node.data, data.map(Into::into));
+        let undo = Undo::SetData {
+            path: Arc::clone(&path),
+            data,
+            version: node.version,
+            mzxid: node.mzxid,
+            mtime: node.mtime,
+        };
+        (node.version, node.mzxid, node.mtime) = (next, zxid, time);
+        let (stat, is, acls) = (node.stat(), node.data_length(), Arc::clone(&node.acls));
+        self.size = self.size + is - was;
+        self.count_write(&path, 1);
+        Ok((Change::DataChanged { path, stat, acls }, undo))
+    }
+
+    /// Replaces a node's ACLs if its ACL version matches; -1 matches any.
+    pub fn set_acl(&mut self, path: &str, acls: Acls, version: i32) -> Done {
+        let (path, node) = self.entry(path)?;
+        let next = compare(node.aversion, version)?.wrapping_add(1);
+        let is = acl_bytes(&acls);
+        let acls = std::mem::replace(&mut node.acls, acls);
+        let was = acl_bytes(&acls);
+        let undo = Undo::SetAcl { path, acls, version: node.aversion };
+        node.aversion = next;
+        let stat = node.stat();
+        self.beside = self.beside + is - was;
+        Ok((Change::AclChanged { stat }, undo))
+    }
+
+    /// Checks that a node's version matches; -1 matches any.
+    pub fn check(&self, path: &str, version: i32) -> Done {
+        let node = self.node(path)?;
+        compare(node.version, version)?;
+        Ok((Change::Checked { stat: node.stat() }, Undo::Check))
+    }
+
+    /// Undoes a change. Several changes must be undone in reverse order.
+    pub fn undo(&mut self, undo: Undo) {
+        match undo {
+            Undo::Create { path, made, pzxid } => {
+                self.unlink(&path, |above| (above.made, above.pzxid) = (made, pzxid));
+            }
+            Undo::Delete { path, node, pzxid } => self.link(&path, *node, |above| above.pzxid = pzxid),
+            Undo::SetData { path, data, version, mzxid, mtime } => {
+                self.count_write(&path, -1);
+                if let Some(node) = self.nodes.get_mut(&path) {
+                    let was = node.data_length();
+                    (node.data, node.version, node.mzxid, node.mtime) = (data, version, mzxid, mtime);
+                    self.size = self.size + node.data_length() - was;
+                }
+            }
+            Undo::SetAcl { path, acls, version } => {
+                if let Some(node) = self.nodes.get_mut(&path) {
+                    self.beside = self.beside + acl_bytes(&acls) - acl_bytes(&node.acls);
+                    (node.acls, node.aversion) = (acls, version);
+                }
+            }
+            Undo::Check => {}
+        }
+    }
+
+    /// Counts a write to a child in the parent's `cversion`, as Keeper does.
+    fn count_write(&mut self, path: &str, more: i32) {
+        if self.behaviour == Behaviour::Keeper
+            && let Ok(Some(above)) = parent(path).map(|above| self.nodes.get_mut(known(above)))
+        {
+            above.written = above.written.wrapping_add(more);
+        }
+    }
+
+    fn entry(&mut self, path: &str) -> Result<(Arc<str>, &mut Node), ErrorCode> {
+        let (path, _) = self.nodes.get_key_value(path).ok_or(ErrorCode::NoNode)?;
+        let path = Arc::clone(path);
+        let node = self.nodes.get_mut(&path).ok_or(ErrorCode::NoNode)?;
+        Ok((path, node))
+    }
+
+    /// Inserts a node below its existing parent.
+    fn link(&mut self, path: &Arc<str>, node: Node, above: impl FnOnce(&mut Node)) {
+        if let Ok(Some(parent)) = parent(path).map(|parent| self.nodes.get_mut(known(parent))) {
+            parent.children.insert(name(path).into());
+            above(parent);
+        }
+        match node.owner {
+            Owner::Session(session) => {
+                self.ephemerals.entry(session).or_default().insert(Arc::clone(path));
+            }
+            Owner::Container | Owner::Ttl(_) => {
+                self.passing.insert(Arc::clone(path));
+            }
+            Owner::Nobody => {}
+        }
+        self.size += path.len() + node.data_length();
+        self.beside += acl_bytes(&node.acls) + name(path).len();
+        self.nodes.insert(Arc::clone(path), node);
+    }
+
+    /// Removes a node from its parent and from the indexes.
+    fn unlink(&mut self, path: &str, above: impl FnOnce(&mut Node)) -> Option<(Arc<str>, Node)> {
+        let (path, node) = self.nodes.remove_entry(path)?;
+        if let Ok(Some(parent)) = parent(&path).map(|parent| self.nodes.get_mut(known(parent))) {
+            parent.children.remove(name(&path));
+            above(parent);
+        }
+        match node.owner {
+            Owner::Session(session) => {
+                if let Some(paths) = self.ephemerals.get_mut(&session) {
+                    paths.remove(&path);
+                    if paths.is_empty() {
+                        self.ephemerals.remove(&session);
+                    }
+                }
+            }
+            Owner::Container | Owner::Ttl(_) => {
+                self.passing.remove(&path);
+            }
+            Owner::Nobody => {}
+        }
+        self.size -= path.len() + node.data_length();
+        self.beside -= acl_bytes(&node.acls) + name(&path).len();
+        Some((path, node))
+    }
+}
+
+/// Returns the actual version if it matches the requested one.
+fn compare(is: i32, asked: i32) -> Result<i32, ErrorCode> {
+    if asked == -1 || asked == is { Ok(is) } else { Err(ErrorCode::BadVersion) }
+}
+
+/// Returns the parent's path as a server computes it: the text before the last slash. It is empty
+/// for the root's children and for the root itself.
+pub fn parent(path: &str) -> Result<&str, ErrorCode> {
+    match path.rfind('/') {
+        Some(at) if !path.contains('\0') => Ok(&path[..at]),
+        _ => Err(ErrorCode::BadArguments),
+    }
+}
+
+/// Returns the key of a parent in the tree: `/` in place of an empty path.
+pub fn known(parent: &str) -> &str {
+    if parent.is_empty() { "/" } else { parent }
+}
+
+/// Returns the last name of a path.
+pub fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// Checks that a node may have this path.
+pub fn validate(path: &str) -> Result<(), ErrorCode> {
+    let Some(rest) = path.strip_prefix('/') else { return Err(ErrorCode::BadArguments) };
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let good = rest.split('/').all(|name| !matches!(name, "" | "." | "..")) && !path.contains(is_refused);
+    if good { Ok(()) } else { Err(ErrorCode::BadArguments) }
+}
+
+/// Returns whether a character is a control character, private, special, or outside of the basic
+/// plane, where Java needs two surrogates.
+fn is_refused(c: char) -> bool {
+    matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..)
 }

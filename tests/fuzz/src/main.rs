@@ -9,18 +9,16 @@ mod script;
 // The pure parts of the sandbox, whose names are those that they have there.
 #[path = "../../../src/sandbox/config.rs"]
 mod config;
-#[path = "../../../src/sandbox/four_letter/mod.rs"]
+#[path = "../../../src/sandbox/four_letter.rs"]
 mod four_letter;
 #[expect(dead_code, reason = "sockets use what this does not")]
 #[path = "../../../src/sandbox/machine/mod.rs"]
 mod machine;
-#[path = "../../../src/sandbox/session/mod.rs"]
-mod session;
 #[path = "../../../src/sandbox/tree/mod.rs"]
 mod tree;
-#[path = "../../../src/sandbox/watch/mod.rs"]
+#[path = "../../../src/sandbox/watch.rs"]
 mod watch;
-#[path = "../../../src/sandbox/wire/mod.rs"]
+#[path = "../../../src/sandbox/wire.rs"]
 mod wire;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| script::Script::new(input).run());

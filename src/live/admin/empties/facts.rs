@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::group::{Empties, Group, MAX_EMPTIES};
+use super::{Empties, Group, MAX_EMPTIES};
 use crate::admin::{Ending, NodeOutcome};
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::report::SCHEMA;

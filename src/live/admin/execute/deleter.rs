@@ -1,16 +1,19 @@
-//! Finds a node again and deletes it.
+//! Finds a node again and deletes it, or asks its owner to release in Curator's way.
+//!
+//! Every step needs the same checks: where the node is, whether it is still the same node, and
+//! whether there is a connection. A deletion that needs a guard raises versions, and repairs
+//! another node that such a write hit.
 
-use lockscope_requests::{Requests, Write};
 use tokio::time::{Duration, Instant, sleep};
 use zookeeper_client::{Error, MultiWriteError, MultiWriteResult, SessionState, Stat};
 
 use super::super::plan::NeededGuard;
 use super::super::{Action, PlannedNode, RecreationGuard};
-use super::raise::{Raised, is_answer};
-use super::sent::{Sent, UnansweredDeletion};
-use super::{Ending, Examine};
+use super::sent::{Raise, Raised, Sent, UnansweredDeletion, counts, is_answer};
+use super::{Ending, Examine, Reexamined, reexamine};
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::Zxid;
+use lockscope_requests::{Requests, Write};
 
 /// The maximum number of tries for a node, for when others change it meanwhile or the connection is
 /// lost.
@@ -305,5 +308,197 @@ fn refused(error: Error) -> Attempt {
         Error::NotEmpty => Attempt::End(Ending::NotEmpty),
         Error::NoAuth => Attempt::End(Ending::Refused { lacks: "the DELETE permission on its parent" }),
         error => Attempt::End(Ending::NotDone { why: error.to_string() }),
+    }
+}
+
+/// The maximum age of an examination. An older one is repeated before anything is sent.
+const MAX_EXAMINATION_AGE: Duration = Duration::from_secs(1);
+
+impl<'a, E: Examine> NodeDeleter<'a, E> {
+    /// Reads a node, with its data if that is permitted; `None` if it is gone.
+    pub(super) async fn read_node(&self, path: &str) -> Result<Option<(Option<Vec<u8>>, Stat)>, Error> {
+        match self.client.data(path).await {
+            Ok((data, stat)) => Ok(Some((Some(data), stat))),
+            Err(Error::NoNode) => Ok(None),
+            Err(Error::NoAuth) => Ok(self.client.stat(path).await?.map(|stat| (None, stat))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Examines the confirmed facts again if the last examination is too old.
+    pub(super) async fn examine_again(&mut self) -> Option<Ending> {
+        if self.examined.elapsed() < MAX_EXAMINATION_AGE {
+            return None;
+        }
+        let found = reexamine(self.examine, self.action, self.node).await;
+        self.examined = Instant::now();
+        match found {
+            Reexamined::Same => None,
+            // The callers have settled earlier requests without an answer, so this result holds.
+            Reexamined::Ended(ending) => Some(ending),
+        }
+    }
+
+    /// Fails without a connection. The client library would keep a request and send it later.
+    pub(super) fn ready(&self) -> Result<(), Error> {
+        if self.client.state() == SessionState::SyncConnected { Ok(()) } else { Err(Error::ConnectionLoss) }
+    }
+
+    pub(super) fn path(&self) -> &'a str {
+        self.node.path.as_str()
+    }
+
+    pub(super) fn is_ours(&self, stat: &Stat) -> bool {
+        Zxid(stat.czxid) == self.node.czxid
+    }
+
+    pub(super) fn parent(&self) -> &'a str {
+        self.node.path.parent_str().unwrap_or("/")
+    }
+}
+
+impl<E: Examine> NodeDeleter<'_, E> {
+    /// Raises a version in as many requests as the data need.
+    pub(super) async fn raise(
+        &mut self,
+        path: &str,
+        data: &[u8],
+        stat: &Stat,
+        check: Option<i32>,
+    ) -> Result<Raised, Error> {
+        let (mut left, at_once) = counts(data);
+        let mut version = stat.version;
+        loop {
+            let times = left.min(at_once);
+            let raise =
+                Raise { path: path.to_owned(), czxid: stat.czxid, data: data.to_owned(), version, times, read: None };
+            let raised = self.raise_once(raise, check).await?;
+            left -= times;
+            match raised {
+                Raised::At { version: reached, .. } if left > 0 => version = reached,
+                raised => return Ok(raised),
+            }
+        }
+    }
+
+    pub(super) async fn raise_once(&mut self, raise: Raise, check: Option<i32>) -> Result<Raised, Error> {
+        self.ready()?;
+        let (path, node) = (raise.path.clone(), self.path().to_owned());
+        let has_come_late = |late: &Raise| late.has_come_before(&raise);
+        if self.sent.late_raise.take_if(|late| has_come_late(late)).is_some() {
+            self.note_raised(&path);
+        }
+        // All requests are sent at once: if the name passes to another node before them, the read
+        // returns the data that the write destroys.
+        let read = self.client.data(&path);
+        let write = raise.write(self.client, check.map(|version| (node.as_str(), version)));
+        let behind = check.map(|_| self.client.stat(&node));
+        let behind = async { if let Some(behind) = behind { behind.await } else { Ok(None) } };
+        self.sent.raise = Some(raise.clone());
+        let (read, written, behind) = tokio::join!(read, write, behind);
+        let raise = Raise { read: read.ok(), ..raise };
+        let error = match written {
+            Ok(stat) => {
+                self.sent.raise = None;
+                if stat.czxid == raise.czxid {
+                    self.note_raised(&path);
+                    return Ok(Raised::At { version: stat.version, behind });
+                }
+                self.put_back(&raise, &stat).await;
+                return Ok(Raised::Other(stat));
+            }
+            Err(error) => Error::from(error),
+        };
+        self.sent.raise = Some(raise);
+        if !is_answer(&error) {
+            return Err(error);
+        }
+        self.sent.raise = None;
+        match error {
+            Error::NoNode | Error::BadVersion => Ok(Raised::Again),
+            _ => Ok(Raised::NotPermitted),
+        }
+    }
+
+    fn note_raised(&mut self, path: &str) {
+        if self.action == Action::Delete {
+            self.sent.raised = lockscope_base::znode::ZnodePath::new(path).ok();
+        }
+    }
+
+    /// Restores the data of another node that got the write, if they were read and nobody has
+    /// changed them since. That node's version stays raised.
+    async fn put_back(&mut self, raise: &Raise, other: &Stat) {
+        let Some(own) = raise.data_of(other) else {
+            self.sent.overwritten = true;
+            return;
+        };
+        if own == raise.data {
+            self.note_raised(&raise.path);
+            return;
+        }
+        // Assumed until there is an answer.
+        let before = std::mem::replace(&mut self.sent.overwritten, true);
+        let restored = self.client.set_data(&raise.path, own, Some(other.version)).await;
+        // A write or deletion by somebody else has undone ours.
+        if matches!(restored, Ok(_) | Err(Error::BadVersion | Error::NoNode)) {
+            self.sent.overwritten = before;
+        }
+        if matches!(restored, Ok(_) | Err(Error::BadVersion)) {
+            self.note_raised(&raise.path);
+        }
+    }
+
+    /// Finds out whether a raise or a revocation whose reply was lost hit another node.
+    pub(super) async fn settle_raise(&mut self) -> Result<(), Error> {
+        let Some(raise) = self.sent.raise.clone() else { return Ok(()) };
+        let Some((data, stat)) = self.read_node(&raise.path).await? else {
+            self.sent.raise = None;
+            return Ok(());
+        };
+        self.sent.raise = None;
+        if stat.czxid != raise.czxid {
+            if raise.may_have_hit(data.as_deref().unwrap_or(&raise.data), &stat) {
+                self.put_back(&raise, &stat).await;
+            }
+        } else if stat.version == raise.version {
+            self.sent.late_raise = Some(raise);
+        } else {
+            self.note_raised(&raise.path);
+        }
+        Ok(())
+    }
+}
+
+/// The data that Curator's lock owners take for a request to release.
+const REVOKE_DATA: &[u8] = b"__REVOKE__";
+
+impl<E: Examine> NodeDeleter<'_, E> {
+    pub(super) async fn try_revoke(&mut self) -> Result<Attempt, Error> {
+        let (data, stat) = self.read_node(self.path()).await?.map_or((None, None), |(data, stat)| (data, Some(stat)));
+        let Some(stat) = stat.filter(|stat| self.is_ours(stat)) else {
+            let ending = match (&self.sent.raise, stat) {
+                (Some(_), _) => self.sent.cut_off(self.action, "it is gone, and the reply to the request was lost"),
+                (None, None) => Ending::Gone,
+                (None, Some(other)) => Ending::ChangedHands { czxid: Zxid(other.czxid) },
+            };
+            self.settle_raise().await?;
+            return Ok(Attempt::End(ending));
+        };
+        if self.sent.raise.take().is_some() && data.as_deref() == Some(REVOKE_DATA) {
+            return Ok(Attempt::End(Ending::Asked));
+        }
+        if let Some(ending) = self.examine_again().await {
+            return Ok(Attempt::End(ending));
+        }
+        let path = self.path().to_owned();
+        let raise =
+            Raise { path, czxid: stat.czxid, data: REVOKE_DATA.to_vec(), version: stat.version, times: 1, read: None };
+        Ok(match self.raise_once(raise, None).await? {
+            Raised::At { .. } => Attempt::End(Ending::Asked),
+            Raised::Again => Attempt::Again,
+            Raised::Other(stat) => Attempt::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) }),
+            Raised::NotPermitted => Attempt::End(Ending::Refused { lacks: "the WRITE permission on it" }),
+        })
     }
 }

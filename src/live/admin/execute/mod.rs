@@ -17,36 +17,36 @@
 //! A node that takes the name between a read and the write that follows on the same connection is
 //! not deleted, but gets the earlier node's data: no request of ZooKeeper writes by czxid. If the
 //! read right before the write returned that node's own data, they are restored; otherwise
-//! [`NodeOutcome::overwritten`] reports it. An owner that created both nodes may then take the later
-//! one for the earlier one, and give it up. In either case that node's version stays raised.
+//! [`NodeOutcome::overwritten`] reports it. An owner that created both nodes may then take the
+//! later one for the earlier one, and give it up. In either case that node's version stays raised.
 //!
 //! After a lost reply come a new connection, `sync` and another read. `Sent` keeps the unanswered
 //! requests: while a deletion is among them, no result says that nothing was deleted. When the time
 //! is up, the session is closed first, so that requests that wait in the client library are not
 //! sent after the result is reported.
+//!
+//! Beside the plan, an execution needs a session of its own, and a log of what it intends and of
+//! what came of it. Other implementations of both than those here exist for the exploration of
+//! schedules only.
 
 mod deleter;
-mod ending;
-mod log;
-mod raise;
-mod reach;
-mod revoke;
+mod outcome;
 mod sent;
-mod version;
 
+use std::future::Future;
 use std::time::Duration;
 
-use lockscope_requests::Requests;
 use tokio::time::timeout;
 use zookeeper_client::Client;
 
-use deleter::NodeDeleter;
-pub use ending::{Ending, NodeOutcome};
-
+use super::audit::{AuditLine, Subject};
 use super::plan::outdated;
 use super::{Action, Audit, Confirmed, DeletePlan, Permission, PlannedNode, Who};
-use log::AuditOf;
-pub use log::{IntentLog, OwnSession};
+use crate::zk::close_session;
+use deleter::NodeDeleter;
+use lockscope_requests::Requests;
+
+pub use outcome::{DeletionFacts, DeletionReport, Ending, NodeOutcome};
 
 /// The time limit of an examination. It allows for slow servers.
 const EXAMINATION_TIMEOUT: Duration = Duration::from_secs(30);
@@ -210,4 +210,68 @@ async fn delete_over(
     let in_time = ended.is_ok();
     let ending = ended.unwrap_or_else(|_| sent.cut_off(action, "the servers gave no answer in time"));
     NodeRun { outcome: sent.outcome(node, action, ending), in_time }
+}
+
+/// A session that nothing else uses.
+#[doc(hidden)]
+pub trait OwnSession: Send {
+    /// Returns the client of the session.
+    fn requests(&self) -> &dyn Requests;
+
+    /// Closes the session: requests that wait in the client are not sent any more.
+    fn close(self) -> impl Future<Output = ()> + Send;
+}
+
+impl OwnSession for Client {
+    fn requests(&self) -> &dyn Requests {
+        self
+    }
+
+    fn close(self) -> impl Future<Output = ()> + Send {
+        close_session(self)
+    }
+}
+
+/// Where intents and outcomes are recorded. An error is a sentence.
+#[doc(hidden)]
+pub trait IntentLog: Send {
+    /// What joins an outcome to its intent.
+    type Intent: Send;
+
+    /// Records the intent, and returns once nothing can undo that.
+    fn intend(
+        &mut self,
+        action: Action,
+        node: &PlannedNode,
+    ) -> impl Future<Output = Result<Self::Intent, String>> + Send;
+
+    /// Records the outcome.
+    fn conclude(
+        &mut self,
+        intent: Self::Intent,
+        outcome: &NodeOutcome,
+    ) -> impl Future<Output = Result<(), String>> + Send;
+}
+
+/// The audit log, and who writes to it.
+struct AuditOf<'a> {
+    pub audit: &'a Audit,
+    pub who: &'a Who,
+    /// The way of confirmation.
+    pub by: &'static str,
+}
+
+impl IntentLog for AuditOf<'_> {
+    type Intent = AuditLine;
+
+    async fn intend(&mut self, action: Action, node: &PlannedNode) -> Result<AuditLine, String> {
+        let intent = AuditLine::intent(action, Subject::of(node), self.who, self.by);
+        self.audit.write(&intent).await.map_err(|error| error.to_string())?;
+        Ok(intent)
+    }
+
+    async fn conclude(&mut self, intent: AuditLine, outcome: &NodeOutcome) -> Result<(), String> {
+        let line = intent.outcome(outcome.ending.id(), outcome.sentence());
+        self.audit.write(&line).await.map_err(|error| error.to_string())
+    }
 }

@@ -1,20 +1,11 @@
 //! The plan of a deletion: what would be deleted, and the consequences. Pure: time is an argument,
 //! and nothing here sends a request.
+//!
+//! `nodes` makes the planned nodes, `recreation` the guards against a new node of the same name.
+//! Right before the execution, [`outdated`] tells whether the confirmed facts are still true.
 
-mod again;
-mod next;
-mod node;
-mod parent;
+mod nodes;
 mod recreation;
-mod sentences;
-
-#[cfg(test)]
-mod tests;
-
-pub(super) use again::outdated;
-pub use parent::Emptiness;
-pub(super) use recreation::{MAX_RAISE_BYTES, MAX_RAISES, MIN_RAISES, NeededGuard};
-pub use recreation::{Permitted, RecreationGuard};
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,6 +15,13 @@ use lockscope_base::recipe::Recipe;
 use lockscope_base::znode::{Sequence, SessionId, ZnodePath, Zxid};
 use lockscope_model::diagnose::{Diagnosis, TableAt, Unaware};
 use lockscope_model::queue::{ContenderRow, ContenderState, LockId, LockQueue, LockTable};
+
+pub use nodes::Emptiness;
+pub(super) use recreation::{MAX_RAISE_BYTES, MAX_RAISES, MIN_RAISES, NeededGuard};
+pub use recreation::{Permitted, RecreationGuard};
+
+#[cfg(test)]
+mod tests;
 
 /// The maximum number of nodes in a plan: as many as a person can read before saying yes.
 pub const MAX_TARGETS: usize = 100;
@@ -304,8 +302,8 @@ impl DeletePlan {
         let to_delete: HashSet<(LockId, usize)> =
             targets.iter().filter_map(|path| table_at.table().position(path)).collect();
         let planned = targets.into_iter().map(|path| match table_at.table().position(path) {
-            Some((lock, position)) => node::planned(table_at, lock, position, &to_delete, &unaware),
-            None => parent::planned(table_at, path),
+            Some((lock, position)) => nodes::planned_contender(table_at, lock, position, &to_delete, &unaware),
+            None => nodes::planned_parent(table_at, path),
         });
         Ok(Self {
             action: Action::Delete,
@@ -362,7 +360,7 @@ impl DeletePlan {
     pub fn revocation(&self) -> Option<Self> {
         let revocable = self.action == Action::Delete && self.nodes.iter().all(|node| node.revocable);
         revocable.then(|| {
-            let asked = self.nodes.iter().cloned().map(sentences::asked);
+            let asked = self.nodes.iter().cloned().map(nodes::asked);
             Self {
                 action: Action::Revoke,
                 nodes: asked.collect(),
@@ -385,4 +383,34 @@ impl DeletePlan {
 fn free_lock<'a>(table: &'a LockTable, path: &ZnodePath) -> Result<Option<&'a LockQueue>, NoPlan> {
     let Some(lock) = table.find(path, None).and_then(|id| table.lock(id)) else { return Ok(None) };
     if lock.is_empty() { Ok(Some(lock)) } else { Err(NoPlan::NotEmpty(path.clone())) }
+}
+
+/// Returns why the confirmation of `before` does not cover the node as it is `now`, as the rest of
+/// a sentence; `None` if it does.
+///
+/// A less risky state needs no new answer: a holder that waits again, or an owner that is known
+/// less.
+pub(super) fn outdated(action: Action, before: &PlannedNode, now: &PlannedNode) -> Option<String> {
+    if action == Action::Revoke {
+        return (!now.revocable).then(|| {
+            "its owner cannot be asked: it does not hold, it is gone, or it does not know of this node".to_owned()
+        });
+    }
+    if let (Some(was), Some(is)) = (before.emptiness, now.emptiness)
+        && was != is
+    {
+        return Some("it was used meanwhile".to_owned());
+    }
+    if before.state == Some(ContenderState::Waits) && now.state != Some(ContenderState::Waits) {
+        return Some(format!("it acquired, and its owner is {}", now.liveness.id()));
+    }
+    let was_gone =
+        matches!(before.liveness, OwnerLiveness::Ghost | OwnerLiveness::Expiring { .. } | OwnerLiveness::Suspect);
+    if was_gone && now.liveness == OwnerLiveness::Live {
+        return Some(format!("its owner was {} and is live again", before.liveness.id()));
+    }
+    if before.confirmation == Confirmation::Yes && now.confirmation != Confirmation::Yes {
+        return Some(format!("its owner was {} and is {}", before.liveness.id(), now.liveness.id()));
+    }
+    None
 }

@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 
-use super::weight::UNKNOWN_WEIGHT;
 use super::*;
 use crate::testing::path;
 use crate::zk::MAX_REPLY;

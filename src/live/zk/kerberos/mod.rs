@@ -10,20 +10,17 @@
 
 #[cfg(not(feature = "gssapi"))]
 mod absent;
-#[cfg(feature = "gssapi")]
-mod context;
 mod fault;
 #[cfg(any(feature = "gssapi", test))]
 mod frames;
 #[cfg(feature = "gssapi")]
 mod login;
-mod principal;
-#[cfg(feature = "gssapi")]
-mod threads;
 
 #[cfg(not(feature = "gssapi"))]
 pub(super) use self::absent::{Login, check};
+
 pub use self::fault::KerberosFault;
+pub use fault::{BadPrincipal, ServerPrincipal};
+
 #[cfg(feature = "gssapi")]
 pub(super) use self::login::{Login, check};
-pub use self::principal::{BadPrincipal, ServerPrincipal};

@@ -4,19 +4,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::answers::{RoundAnswers, TimedAnswer, WantedAnswers};
-use super::by_four_letter::by_four_letter;
-use super::by_http::by_http;
-use super::ends::EndsPace;
+use super::answers::{RoundAnswers, TimedAnswer, WantedAnswers, by_four_letter, by_http};
 use super::members::MemberAddress;
 use super::own_session::OwnSession;
-use super::pace::{CLIENTS, ENDS, FIGURES, MIN_INTERVAL, Pace, WATCHERS};
+use super::pace::{CLIENTS, ENDS, EndsPace, FIGURES, MIN_INTERVAL, Pace, WATCHERS};
 use super::{SurveyOptions, ViewBy};
 use crate::zk::admin::AdminTls;
-use crate::zk::call::NamedBy;
-use crate::zk::connect_string::ConnectString;
 use crate::zk::four_letter::AskError;
-use crate::zk::tls;
+use crate::zk::options::ConnectString;
+use crate::zk::stream;
+use crate::zk::stream::NamedBy;
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::server_view::{
@@ -278,7 +275,9 @@ impl Member {
         };
         // TLS is used only with servers of a connect string that came with TLS files.
         let tls = match self.options.connection.tls.as_ref().filter(|_| self.address.tls) {
-            Some(files) => Some(tls::connector(files).await.map_err(|error| RoundFailure::here(error.to_string()))?),
+            Some(files) => {
+                Some(stream::tls_connector(files).await.map_err(|error| RoundFailure::here(error.to_string()))?)
+            }
             None => None,
         };
         let answers =
@@ -301,7 +300,9 @@ impl Member {
         };
         let files = self.options.connection.tls.as_ref().filter(|_| self.options.admin.is_secure());
         let connector = match files {
-            Some(files) => Some(tls::connector(files).await.map_err(|error| RoundFailure::here(error.to_string()))?),
+            Some(files) => {
+                Some(stream::tls_connector(files).await.map_err(|error| RoundFailure::here(error.to_string()))?)
+            }
             None => None,
         };
         let has_certificate = files.is_some_and(|files| files.cert.is_some());

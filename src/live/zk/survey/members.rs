@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::zk::call::NamedBy;
-use crate::zk::connect_string::{ConnectString, ServerAddress};
+use crate::zk::options::{ConnectString, ServerAddress};
+use crate::zk::stream::NamedBy;
 use lockscope_model::server_view::{ConfiguredServer, EnsembleConfig, MAX_MEMBERS};
 
 /// The time limit for resolving a name.

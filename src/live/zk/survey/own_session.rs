@@ -6,7 +6,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 use zookeeper_client::{Client, Error};
 
-use crate::zk::connect_string::ConnectString;
+use crate::zk::options::ConnectString;
 use crate::zk::{ConnectOptions, connect, ended};
 use lockscope_base::time::{Backoff, now};
 use lockscope_base::znode::{SessionId, Timestamp};

@@ -1,9 +1,13 @@
 //! Checks the body of a reply or a watch event, piece by piece. Pure.
+//!
+//! The content of replies is described step by step, for each operation, in ZooKeeper's `jute`
+//! encoding. Text that arrives in pieces must be UTF-8.
 
-use super::steps::{self, Number, Step};
-use super::utf8::Utf8Check;
-use crate::zk::reply_fault::{MAX_NAMES, ReplyFault};
-use lockscope_base::wire::{CONNECTED, EventKind, Gather, Reader};
+use Number::{Acls, Any, Bytes, EventState, EventType, Names, Path, Text, Users};
+use Step::{Number as N, Skip};
+
+use crate::zk::fault::{MAX_NAMES, ReplyFault};
+use lockscope_base::wire::{CONNECTED, EventKind, Gather, Reader, op};
 
 /// The bits of all permissions.
 const ALL_PERMISSIONS: i32 = 31;
@@ -28,12 +32,12 @@ impl Body {
     }
 
     pub(super) fn expect_event(&mut self) {
-        self.begin(steps::EVENT);
+        self.begin(EVENT);
     }
 
     /// Expects the reply to a successful operation.
     pub(super) fn expect(&mut self, operation: i32, left: u32) {
-        match steps::of_reply(operation) {
+        match of_reply(operation) {
             Some(steps) => self.begin(steps),
             None => self.ignore(left),
         }
@@ -181,7 +185,7 @@ impl Body {
             other => return Err(ReplyFault::Impossible(other.into())),
         }
         self.count(1)?;
-        let steps = steps::of_result(operation).ok_or(ReplyFault::Impossible(operation))?;
+        let steps = of_result(operation).ok_or(ReplyFault::Impossible(operation))?;
         self.steps.push(Step::Result);
         self.steps.extend(steps.iter().rev());
         Ok(())
@@ -189,11 +193,11 @@ impl Body {
 }
 
 /// Gathers a number or a header; `None` while some of its bytes are missing.
-fn gather<const N: usize>(
-    gather: &mut Gather<N>,
+fn gather<const LENGTH: usize>(
+    gather: &mut Gather<LENGTH>,
     bytes: &mut &[u8],
     left: &mut u32,
-) -> Result<Option<[u8; N]>, ReplyFault> {
+) -> Result<Option<[u8; LENGTH]>, ReplyFault> {
     if gather.missing() > *left as usize {
         return Err(ReplyFault::Short);
     }
@@ -220,4 +224,141 @@ fn whole_names(bytes: &mut &[u8], left: &mut u32, mut times: u32) -> Result<u32,
     *bytes = &bytes[taken..];
     *left -= u32::try_from(taken).unwrap_or_default();
     Ok(times)
+}
+
+/// The length of a `Stat`, in bytes.
+const STAT: u32 = 68;
+
+pub(super) const EVENT: &[Step] = &[N(EventType), N(EventState), N(Path)];
+
+/// The next item in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// This many bytes of any content.
+    Skip(u32),
+    /// This many bytes of text.
+    Text(u32),
+    /// A path of this many bytes: a text that begins with a slash.
+    Slash(u32),
+    /// A four-byte number and its meaning.
+    Number(Number),
+    /// This many items, each starting with the same kind of number.
+    Repeat(u32, Number),
+    /// The header of one result of a multi, or of the end of the results.
+    Result,
+}
+
+/// The meaning of a number in a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Number {
+    /// The length of bytes, or -1 for none.
+    Bytes,
+    /// The length of a text, or -1 for none.
+    Text,
+    /// The length of the path of an event.
+    Path,
+    /// The number of items that follow.
+    Names,
+    Acls,
+    Users,
+    /// The permissions in an ACL entry; its scheme and identity follow.
+    Permissions,
+    /// The length of a user's scheme; the user follows.
+    Scheme,
+    EventType,
+    EventState,
+    Any,
+}
+
+/// Returns the steps of the reply to a successful operation; `None` when the client library reads
+/// only its header.
+pub(super) fn of_reply(operation: i32) -> Option<&'static [Step]> {
+    Some(match operation {
+        op::CREATE | op::SYNC => &[N(Text)],
+        op::CREATE2 | op::CREATE_CONTAINER | op::CREATE_TTL => &[N(Text), Skip(STAT)],
+        op::EXISTS | op::SET_DATA | op::SET_ACL => &[Skip(STAT)],
+        op::GET_DATA | op::RECONFIG => &[N(Bytes), Skip(STAT)],
+        op::GET_ACL => &[N(Acls), Skip(STAT)],
+        op::GET_CHILDREN | op::GET_EPHEMERALS => &[N(Names)],
+        op::GET_CHILDREN2 => &[N(Names), Skip(STAT)],
+        op::MULTI | op::MULTI_READ => &[Step::Result],
+        op::GET_ALL_CHILDREN_NUMBER => &[N(Any)],
+        op::WHO_AM_I => &[N(Users)],
+        op::SASL => &[N(Bytes)],
+        _ => return None,
+    })
+}
+
+/// Returns the steps of one result of a multi, after its header; `None` when there is no such
+/// result.
+pub(super) fn of_result(operation: i32) -> Option<&'static [Step]> {
+    Some(match operation {
+        op::CHECK | op::DELETE => &[],
+        op::CREATE => &[N(Text)],
+        op::CREATE2 => &[N(Text), Skip(STAT)],
+        op::SET_DATA => &[Skip(STAT)],
+        op::GET_DATA => &[N(Bytes), Skip(STAT)],
+        op::GET_CHILDREN => &[N(Names)],
+        op::ERROR => &[N(Any)],
+        _ => return None,
+    })
+}
+
+/// Checks one text after another. Keeps only the beginning of an unfinished character.
+#[derive(Debug, Default)]
+pub(super) struct Utf8Check {
+    begun: [u8; 4],
+    begun_len: usize,
+}
+
+impl Utf8Check {
+    /// Returns whether the text stopped in the middle of a character.
+    pub(super) fn is_within_character(&self) -> bool {
+        self.begun_len > 0
+    }
+
+    /// Checks the next piece. After an error nothing more may be fed.
+    pub(super) fn feed(&mut self, mut piece: &[u8]) -> Result<(), ReplyFault> {
+        while self.begun_len > 0 {
+            let Some((byte, rest)) = piece.split_first() else { return Ok(()) };
+            // A character has at most four bytes; four bytes that are no character are an error
+            // below.
+            self.begun[self.begun_len] = *byte;
+            (self.begun_len, piece) = (self.begun_len + 1, rest);
+            match std::str::from_utf8(&self.begun[..self.begun_len]) {
+                Ok(_) => self.begun_len = 0,
+                Err(error) if error.error_len().is_some() => return Err(ReplyFault::NotText),
+                Err(_) => {}
+            }
+        }
+        let Err(error) = std::str::from_utf8(piece) else { return Ok(()) };
+        if error.error_len().is_some() {
+            return Err(ReplyFault::NotText);
+        }
+        let rest = &piece[error.valid_up_to()..];
+        self.begun[..rest.len()].copy_from_slice(rest);
+        self.begun_len = rest.len();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_does_not_depend_on_the_pieces() {
+        let text = "a\u{fc}\u{20ac}\u{1f600}b".as_bytes();
+        for size in 1..=text.len() {
+            let mut check = Utf8Check::default();
+            assert!(text.chunks(size).all(|piece| check.feed(piece).is_ok()), "{size}");
+            assert!(!check.is_within_character());
+            let mut cut = Utf8Check::default();
+            assert!(text[..text.len() - 2].chunks(size).all(|piece| cut.feed(piece).is_ok()), "{size}");
+            assert!(cut.is_within_character(), "its last character is not whole");
+            let mut bad = Utf8Check::default();
+            let spoilt = [&text[..3], &[0xff], &text[3..]].concat();
+            assert!(!spoilt.chunks(size).all(|piece| bad.feed(piece).is_ok()), "{size}");
+        }
+    }
 }

@@ -1,13 +1,26 @@
-//! Checks what a server sends after the handshake, as it passes. Only the bytes of a number are
-//! kept. Pure.
+//! What a client asks and a server answers after the handshake, as it passes. Pure.
 //!
-//! Bytes that were fed without an error are safe to pass to the client library: the last byte of a
-//! frame is fed without an error only when the whole frame is what the request asked for.
+//! What a server sends is checked. Only the bytes of a number are kept. Bytes that were fed without
+//! an error are safe to pass to the client library: the last byte of a frame is fed without an
+//! error only when the whole frame is what the request asked for.
+//!
+//! What the client sends are frames of a length, an xid, an operation and its arguments. Twelve
+//! bytes of them are kept, and each request until it is answered.
+
+use std::collections::VecDeque;
 
 use super::body::Body;
-use super::outstanding::Outstanding;
-use crate::zk::reply_fault::{MAX_REPLY, ReplyFault};
-use lockscope_base::wire::{EVENT_XID, ErrorCode, Gather, LENGTH_BYTES, PING_XID, ReplyHead};
+use crate::zk::fault::{MAX_REPLY, ReplyFault};
+use lockscope_base::wire::{EVENT_XID, ErrorCode, Gather, LENGTH_BYTES, PING_XID, ReplyHead, RequestHead, op};
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod requests_tests;
+
+#[cfg(test)]
+mod outstanding_tests;
 
 /// The length of the shortest frame, in bytes: a header only.
 #[expect(clippy::cast_possible_truncation, reason = "it is sixteen")]
@@ -161,5 +174,90 @@ fn length(number: i32) -> Result<u32, ReplyFault> {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Requests that the client library makes by itself, for no purpose of its user.
+const HOUSEKEEPING: [i32; 6] = [op::PING, op::AUTH, op::SET_WATCHES, op::SASL, op::SET_WATCHES2, op::CLOSE_SESSION];
+
+/// Reads requests as they pass, in pieces of any size. The client is this program, so its frames
+/// are not checked.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    head: Gather<{ LENGTH_BYTES + RequestHead::BYTES }>,
+    /// The rest of the frame's body, in bytes.
+    left: usize,
+}
+
+impl Requests {
+    /// Records every request whose header ends in these bytes. Returns how many of them the program
+    /// itself made.
+    pub(super) fn feed(&mut self, mut bytes: &[u8], outstanding: &mut Outstanding) -> u64 {
+        let mut count = 0;
+        while !bytes.is_empty() {
+            if self.left > 0 {
+                let taken = self.left.min(bytes.len());
+                (self.left, bytes) = (self.left - taken, &bytes[taken..]);
+            } else if let Some([a, b, c, d, head @ ..]) = self.head.take(&mut bytes) {
+                let length = i32::from_be_bytes([a, b, c, d]);
+                self.left = usize::try_from(length).unwrap_or_default().saturating_sub(RequestHead::BYTES);
+                let RequestHead { xid, op } = head.into();
+                outstanding.sent(xid, op);
+                count += u64::from(!HOUSEKEEPING.contains(&op));
+            }
+        }
+        count
+    }
+}
+
+/// The most outstanding requests, at eight bytes each; no more are taken from the client until some
+/// are answered.
+const MAX_OUTSTANDING: usize = 16_384;
+
+/// The requests of one connection that are not answered yet.
+///
+/// A server answers the requests of a session in order. Two kinds may be answered earlier:
+/// heartbeats, which all have the same xid, and logins, which are answered before they are queued.
+#[derive(Debug, Default)]
+pub(super) struct Outstanding {
+    in_order: VecDeque<RequestHead>,
+    logins: VecDeque<RequestHead>,
+    pings: u32,
+}
+
+impl Outstanding {
+    /// Records a sent request.
+    pub(super) fn sent(&mut self, xid: i32, op: i32) {
+        match op {
+            op::PING => self.pings = self.pings.saturating_add(1),
+            op::AUTH | op::SASL => self.logins.push_back(RequestHead { xid, op }),
+            _ => self.in_order.push_back(RequestHead { xid, op }),
+        }
+    }
+
+    /// Returns whether the client has to wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.in_order.len() + self.logins.len() >= MAX_OUTSTANDING
+    }
+
+    /// Returns whether any request is unanswered.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.pings > 0 || !self.in_order.is_empty() || !self.logins.is_empty()
+    }
+
+    /// Records the answer to a heartbeat.
+    pub(super) fn pinged(&mut self) -> Result<(), ReplyFault> {
+        self.pings = self.pings.checked_sub(1).ok_or(ReplyFault::NeverAsked)?;
+        Ok(())
+    }
+
+    /// Returns the operation that the reply with this xid answers.
+    pub(super) fn answered(&mut self, xid: i32) -> Result<i32, ReplyFault> {
+        if let Some(request) = self.in_order.front().copied().filter(|request| request.xid == xid) {
+            self.in_order.pop_front();
+            return Ok(request.op);
+        }
+        if let Some(at) = self.logins.iter().position(|request| request.xid == xid) {
+            return self.logins.remove(at).map(|request| request.op).ok_or(ReplyFault::NeverAsked);
+        }
+        let is_later = self.in_order.iter().any(|request| request.xid == xid);
+        Err(if is_later { ReplyFault::OutOfOrder } else { ReplyFault::NeverAsked })
+    }
+}

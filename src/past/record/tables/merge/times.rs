@@ -391,7 +391,7 @@ fn client(row: &Row<'_>, at: usize) -> rusqlite::Result<RecordedClient> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    
+
     use lockscope_base::znode::Timestamp;
 
     fn spans(spans: &[(i64, i64)]) -> Spans {
