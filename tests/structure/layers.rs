@@ -113,18 +113,14 @@ pub const TUI: [(&str, &[&str], &[&str]); 4] = [
 ];
 
 /// The only parts of the screen that use the async runtime.
-pub const TUI_RUNTIME: [&str; 11] = [
+pub const TUI_RUNTIME: [&str; 7] = [
     "tui/mod",
     "tui/run",
     "tui/terminal",
-    "tui/input",
-    "tui/sources",
+    "tui/live_parts",
     "tui/command_runner",
-    "tui/options_source",
-    "tui/fleet_tasks",
-    "tui/deletion_runner",
+    "tui/background",
     "tui/ensemble_watch",
-    "tui/node_reader",
 ];
 
 /// Returns whether `file`, relative to `src`, belongs to a module given by its path, such as

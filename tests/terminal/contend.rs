@@ -5,12 +5,6 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
-use lockscope::tui::app::{Event, FleetSide};
-use lockscope::tui::fleet_tasks::FleetTasks;
-use lockscope::tui::run::FleetControl;
-use lockscope_base::znode::ZnodePath;
-use lockscope_lab::contend::Scenario;
-use lockscope_lock::Algorithm;
 use zookeeper_client::CreateMode;
 
 use crate::harness::server::Server;
@@ -19,6 +13,12 @@ use crate::harness::terminal::Terminal;
 use crate::harness::wait::{eventually, eventually_blocking};
 use crate::harness::zk;
 use crate::observe::fixture::connection;
+use lockscope::tui::app::{Event, FleetSide};
+use lockscope::tui::live_parts::FleetTasks;
+use lockscope::tui::run::FleetControl;
+use lockscope_base::znode::ZnodePath;
+use lockscope_lab::contend::Scenario;
+use lockscope_lock::Algorithm;
 
 /// Returns the sessions that a console and its clients must not leave behind: all but the test's
 /// own.

@@ -1,30 +1,41 @@
-//! The command line: the single definition behind the help, the completions and the manual page.
+//! The command line: the single definition behind the help, the completions and the manual pages,
+//! and what is generated from it.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
+use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
 use super::check::CheckOptions;
 use super::contend::{CompareOptions, ContendOptions};
-use super::cut::CutCommand;
 use super::delete::DeleteOptions;
-use super::demo::DemoOptions;
-use super::history::HistoryOptions;
+use super::demo::{DemoOptions, SandboxOptions};
+use super::history::{HistoryOptions, ReportCommand};
 use super::import::ImportCommand;
-use super::members::MembersOptions;
-use super::options::{ChangeOptions, ConfigFileOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
-use super::past_options::PastOptions;
-use super::recipes::RecipesOptions;
+use super::options::{
+    ChangeOptions, ConfigFileOptions, DisplayOptions, EnsembleOptions, PastOptions, SharedOptions, WhichLocks,
+};
+use super::output::{ExitAnswer, print};
+use super::print_config::RecipesOptions;
 use super::record::RecordCommand;
-use super::replay::ReplayCommand;
-use super::report::ReportCommand;
-use super::sandbox::SandboxOptions;
-use super::snapshot::SnapshotOptions;
+use super::recorded::{CutCommand, ReplayCommand};
+use super::snapshot::{MembersOptions, SnapshotOptions};
 use super::watch::WatchOptions;
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod generate_tests;
 
 /// The sources of settings, and their precedence.
 pub(super) const PRECEDENCE: &str = "\
@@ -291,5 +302,87 @@ fn conflicting_option(definition: &clap::Command, matches: &ArgMatches) -> Optio
     Some(refusal)
 }
 
-#[cfg(test)]
-mod tests;
+/// Prints the completions for a shell.
+pub(super) fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
+    // The generator panics when it cannot write, so it must not write to a closed pipe.
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut definition(), "lockscope", &mut text);
+    print(out, |out| out.write_all(&text))?;
+    Ok(ExitAnswer::Yes)
+}
+
+/// Prints one manual page that covers every command.
+pub(super) fn man(out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
+    print(out, |out| out.write_all(&page()?))?;
+    Ok(ExitAnswer::Yes)
+}
+
+/// Writes a manual page for each command into a directory, which is created if it is missing.
+pub(super) fn man_pages(folder: &Path) -> anyhow::Result<ExitAnswer> {
+    let written = fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(definition(), folder))
+        .and_then(|()| fs::write(folder.join("lockscope.1"), page()?));
+    written.map_err(|error| {
+        anyhow!("cannot write the manual pages to {}: {error}; name another directory with --out", folder.display())
+    })?;
+    Ok(ExitAnswer::Yes)
+}
+
+fn definition() -> Command {
+    let mut command = Arguments::command();
+    command.build();
+    command
+}
+
+fn page() -> std::io::Result<Vec<u8>> {
+    let whole = definition();
+    let mut page = Vec::new();
+    let man = Man::new(whole.clone());
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    for command in whole.get_subcommands().filter(|command| !command.is_hide_set()) {
+        page.extend(subcommand_section(&whole, command)?);
+    }
+    page.extend(epilogue_sections());
+    man.render_version_section(&mut page)?;
+    Ok(page)
+}
+
+/// Returns the end of the long help as separate sections.
+fn epilogue_sections() -> Vec<u8> {
+    let mut roff = Roff::new();
+    roff.control("SH", ["FILES"]).text([roman(PRECEDENCE)]);
+    for (title, items) in [("ENVIRONMENT", &ENVIRONMENT[..]), ("EXIT STATUS", &EXIT_CODES[..])] {
+        roff.control("SH", [title]);
+        for (name, meaning) in items {
+            roff.control("TP", []).text([bold(*name)]).text([roman(*meaning)]);
+        }
+    }
+    roff.to_roff().into_bytes()
+}
+
+/// Returns the section of a command: its description, and the options that the main page does not
+/// show.
+fn subcommand_section(whole: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
+    let own =
+        command.get_arguments().filter(|option| whole.get_arguments().all(|other| other.get_id() != option.get_id()));
+    let name = format!("{} {}", whole.get_name(), command.get_name());
+    let mut only = Command::new("lockscope").disable_help_flag(true).args(own.cloned().map(alone));
+    if let Some(about) = command.get_long_about().or(command.get_about()) {
+        only = only.long_about(about.clone());
+    }
+    let man = Man::new(only);
+    let mut section = Vec::new();
+    man.render_description_section(&mut section)?;
+    man.render_options_section(&mut section)?;
+    let section = String::from_utf8_lossy(&section).replace(".SH ", ".SS ");
+    Ok(format!(".SH \"{}\"\n{section}", name.to_uppercase()).into_bytes())
+}
+
+/// Removes references to other options, which are not on this page.
+fn alone(option: Arg) -> Arg {
+    option.conflicts_with(Resettable::Reset).requires(Resettable::Reset)
+}

@@ -10,27 +10,24 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use clap::Args;
 use futures::StreamExt;
-
-use super::choice::{self, Choice};
 use tokio::time::{Instant, timeout_at};
 
-use super::duration;
-use super::exit_answer::ExitAnswer;
 use super::live_table::LiveTable;
-use super::options::{Format, ReadOptions, WhichLocks};
-use super::output::{note, print, reader_left, write_json_of};
-use super::past::{self, CheckedPast, Moment};
+use super::options::{Choice, Format, ReadOptions, WhichLocks};
+use super::output::{ExitAnswer, note, print, reader_left, write_json_of};
+use super::past::{CheckedPast, Moment, NamedStore, Stores, Unread};
 use super::resolved::ResolvedOptions;
-use super::several::{self, Chosen, Failures, InContext};
-use super::stores::{NamedStore, Stores, Unread};
-use super::unreadable::{every_root_is_readable, some_root_is_readable};
+use super::several::{Chosen, Failures, InContext};
+use super::table_event::{every_root_is_readable, some_root_is_readable};
+use super::{options, past, several};
 use lockscope_base::time::now;
 use lockscope_base::znode::Timestamp;
 use lockscope_live::zk::EnsembleAddress;
 use lockscope_model::diagnose::{Diagnosis, Severity};
 use lockscope_model::queue::LockTable;
 use lockscope_model::report::{Check, Ensemble, ServiceStatus, StatusLine, lines};
-use lockscope_model::text::human::{self, date_and_time};
+use lockscope_model::text::human;
+use lockscope_model::text::human::date_and_time;
 use lockscope_model::verdict::ServerTrouble;
 use lockscope_past::record::{PastTime, RecordedState};
 
@@ -51,13 +48,13 @@ const MAX_RECORDING_AGE: Duration = Duration::from_secs(60);
 pub(super) struct CheckOptions {
     /// Exit with 1 when a finding is at least this severe; with --nagios, less severe ones leave it
     /// OK
-    #[arg(long, value_name = "SEVERITY", default_value = "warning", value_parser = choice::parser::<Severity>())]
+    #[arg(long, value_name = "SEVERITY", default_value = "warning", value_parser = options::choice_parser::<Severity>())]
     pub fail_on: Severity,
     /// Print one line for Nagios, and exit with 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN)
     #[arg(long, conflicts_with = "format")]
     pub nagios: bool,
     /// Look for this long, as in 3s or 1m [default: 3s]
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = options::parse_duration)]
     pub look_for: Option<Duration>,
     #[command(flatten)]
     pub past: CheckedPast,

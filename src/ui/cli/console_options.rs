@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::config::{self, Config};
+use super::config::Config;
 use super::options::{EnsembleOptions, SharedOptions, WhichLocks};
 use super::resolved::{Environment, ResolvedOptions};
-use super::themes;
+use super::{config, resolved};
 use crate::tui::app::{ConfigChange, KnownContext};
 use crate::tui::{OptionsSource, ReadAgain, TuiOptions};
 use lockscope_base::znode::escaped;
@@ -83,7 +83,7 @@ impl OptionsSource for ConsoleOptions {
             .with_config(&config);
         let observe = settings.observe_options().map_err(|error| sentence(&error.to_string()))?;
         let survey = settings.survey_options().map_err(|error| sentence(&error.to_string()))?;
-        let settings = match themes::find(&settings.theme, self.path.as_deref()) {
+        let settings = match resolved::find_theme(&settings.theme, self.path.as_deref()) {
             Ok(palette) => ResolvedOptions { palette, ..settings },
             Err(error) => return Err(sentence(&error.to_string())),
         };
@@ -151,7 +151,7 @@ impl OptionsSource for ConsoleOptions {
         if !later.is_empty() {
             notice = format!("{notice} From the next start or :context on: {}.", later.join(", "));
         }
-        let (name, palette) = match themes::find(&settings.theme, self.path.as_deref()) {
+        let (name, palette) = match resolved::find_theme(&settings.theme, self.path.as_deref()) {
             Ok(palette) => (settings.theme, palette),
             Err(error) => {
                 wrong = true;

@@ -11,11 +11,9 @@ use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
-use super::exit_answer::ExitAnswer;
 use super::options::{EnsembleOptions, Format, SharedOptions, WhichLocks};
-use super::output::{note, print, write_json};
+use super::output::{ExitAnswer, ProgressLine, note, print, write_json};
 use super::past;
-use super::progress_line::ProgressLine;
 use super::resolved::ResolvedOptions;
 use lockscope_base::time::now;
 use lockscope_base::znode::{TimeRange, Timestamp, Zxid};

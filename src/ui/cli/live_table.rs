@@ -1,7 +1,7 @@
 //! A lock table kept up to date by an observer, for the headless commands.
-
-mod recording;
-mod unanswered;
+//!
+//! It names the ensemble as reports do, and says why there is no answer when the ensemble does not
+//! give one. It can record and count its changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,22 +9,23 @@ use std::vec;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::examination::{ExaminationPace, UnreportedFindings};
-use super::record_otlp::SpanExport;
+use super::record_exports::SpanExport;
 use super::resolved::ResolvedOptions;
-use super::table_event::{TableEvent, ToldEnsemble};
-pub(super) use recording::Recording;
-
+use super::table_event::{ExaminationPace, TableEvent, ToldEnsemble, UnreportedFindings};
+use crate::cli::output;
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::deadline;
+use lockscope_live::exporter::Question;
 use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy, WatchersWanted};
 use lockscope_model::diagnose::{Diagnosis, Severity, rest_between_checks};
+use lockscope_model::metrics::{EventCounters, ProcessFigures, Scrape, health};
 use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable, NO_ANSWER};
-use lockscope_model::report::Initial;
+use lockscope_model::report::{Ensemble, Initial};
 use lockscope_model::server_view::ServerView;
-use lockscope_past::record::{LiveState, RecordedState, without_data};
+use lockscope_past::record::tables::RecordedDeletion;
+use lockscope_past::record::{BatchRecorder, LiveState, RecordedState, Recorder, without_data};
 
 /// The most events created at once. Those of one lock stay together.
 const MAX_EVENTS_AT_ONCE: usize = 1_024;
@@ -381,4 +382,168 @@ async fn viewed(surveyor: &mut Option<Surveyor>) -> Option<Arc<ServerView>> {
         Some(surveyor) => surveyor.next().await,
         None => std::future::pending().await,
     }
+}
+
+/// Longer timeouts count as endless; no limit is shown.
+const MAX_TOLD_WAIT: Duration = Duration::from_secs(24 * 3600);
+
+impl LiveTable {
+    /// Reports why there is no answer, and how long the command still waits.
+    fn say_trouble(&mut self, until: Instant) {
+        self.said.clone_from(&self.trouble);
+        let Some(trouble) = &self.said else { return };
+        let left = until.saturating_duration_since(Instant::now());
+        let of = self.label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
+        output::note(&if left > MAX_TOLD_WAIT {
+            format!("{of}{trouble}; trying again")
+        } else {
+            format!("{of}{trouble}; trying again for another {} s (--timeout)", left.as_secs().max(1))
+        });
+    }
+
+    /// Reports once, for a command that watches, that short holds may be missed.
+    fn say_one_shot(&mut self) {
+        if !self.reports_initial || std::mem::replace(&mut self.said_one_shot, true) {
+            return;
+        }
+        let of = self.label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
+        output::note(&format!(
+            "{of}the server has no recursive watches that can be relied on (ZooKeeper has them from 3.6 on): the locks are              followed by one-shot watches, so that short holds may be missed"
+        ));
+    }
+
+    /// Returns the error that the ensemble did not answer, with the reason.
+    pub(super) fn no_answer(&self) -> anyhow::Error {
+        let ensemble = self.ensemble();
+        let connect = ensemble.connect();
+        let reason = match (&self.trouble, self.live.table().session()) {
+            (Some(trouble), _) => trouble.clone(),
+            (None, Some(_)) => format!("{connect} gave a session and then fell silent"),
+            (None, None) => format!("{connect} gave no session"),
+        };
+        let reason = reason + self.hint();
+        // Rounded to tenths of a second for the message.
+        let tenths = u64::try_from(self.answered.elapsed().as_millis() / 100).unwrap_or(u64::MAX);
+        let waited = Duration::from_millis(tenths.saturating_mul(100));
+        output::no_answer(waited, reason)
+    }
+
+    fn ended(&self) -> anyhow::Error {
+        let refused = |reason: String| anyhow::Error::msg(reason + self.hint());
+        self.refused.clone().map_or_else(|| self.no_answer(), refused)
+    }
+
+    /// Returns the advice on naming servers, if there is no session and none were named.
+    fn hint(&self) -> &'static str {
+        if self.live.table().session().is_none() { self.how_to_name_servers } else { "" }
+    }
+
+    /// Returns the ensemble, as reports name it.
+    pub(super) fn ensemble(&self) -> Ensemble {
+        Ensemble::new(&self.connect, self.live.table().session()).with_view(self.live.table().view())
+    }
+}
+
+/// Where the changes of a table go: into a file, into counters, to a collector.
+pub(super) struct Recording {
+    /// Writes the changes into a file.
+    pub recorder: Option<Recorder>,
+    /// Counts the events.
+    pub counters: Option<EventCounters>,
+    /// Sends spans to a collector.
+    pub spans: Option<SpanExport>,
+}
+
+impl Recording {
+    /// Returns the recorder of the table's changes.
+    fn batches(&mut self) -> Option<&mut BatchRecorder> {
+        self.recorder.as_mut().map(Recorder::batches)
+    }
+
+    /// Counts the events of one change, and makes spans of them.
+    fn happened(&mut self, happenings: &[Happening], table: &LockTable, at: Timestamp) {
+        if let Some(counters) = &mut self.counters {
+            counters.count_all(happenings, table);
+        }
+        if let Some(spans) = &mut self.spans {
+            spans.happened(happenings, table, at);
+        }
+    }
+}
+
+impl LiveTable {
+    /// Starts like [`start_to_watch`](Self::start_to_watch), and records the changes.
+    pub(super) fn start_to_record(settings: &ResolvedOptions, recording: Recording) -> anyhow::Result<Self> {
+        Ok(Self { recording: Some(Box::new(recording)), ..Self::start_to_watch(settings)? })
+    }
+
+    /// Writes what was recorded; returns the reason when nothing can be written at the moment. Must
+    /// be called once a second. Blocks the thread during disk access.
+    pub(super) fn flush_recording(&mut self) -> Option<&str> {
+        let recorder = self.recording.as_mut()?.recorder.as_mut()?;
+        recorder.flush(now(), self.live.table());
+        recorder.trouble()
+    }
+
+    /// Sends what is due to the collector. Must be called once a second.
+    pub(super) fn flush_spans(&mut self, ensemble: &str) {
+        let Some(spans) = self.recording.as_mut().and_then(|recording| recording.spans.as_mut()) else { return };
+        spans.flush(self.live.table());
+        if spans.metrics_are_due()
+            && let Some(scrape) = self.scrape(ensemble)
+            && let Some(spans) = self.recording.as_ref().and_then(|recording| recording.spans.as_ref())
+        {
+            spans.send_metrics(scrape);
+        }
+    }
+
+    /// Records a deletion by hand.
+    pub(super) fn record_deletion(&mut self, deletion: RecordedDeletion) {
+        if let Some(spans) = self.recording.as_mut().and_then(|recording| recording.spans.as_mut()) {
+            spans.deleted(deletion.clone());
+        }
+        if let Some(recorder) = self.recording.as_mut().and_then(|recording| recording.recorder.as_mut()) {
+            recorder.batches().deleted(deletion);
+        }
+    }
+
+    /// Replies to a metrics request; ignored without counters.
+    pub(super) fn answer(&mut self, question: Question, ensemble: &str) {
+        // The client may be gone by now.
+        match question {
+            Question::Health(asker) => _ = asker.send(health(self.live.table())),
+            Question::Metrics(asker) => {
+                if let Some(scrape) = self.scrape(ensemble) {
+                    _ = asker.send(scrape.into());
+                }
+            }
+        }
+    }
+
+    /// Returns the figures of this moment; `None` without counters.
+    fn scrape(&mut self, ensemble: &str) -> Option<Scrape> {
+        let Recording { recorder, counters, spans } = self.recording.as_deref_mut()?;
+        let process = ProcessFigures {
+            changes_behind: self.observer.changes_behind() as u64,
+            is_stored: recorder.as_ref().map(|recorder| recorder.trouble().is_none()),
+            resident_bytes: resident_bytes(),
+            otlp: spans.as_ref().map(SpanExport::figures),
+        };
+        let scrape = counters.as_mut()?.scrape(ensemble, self.live.table(), self.live.diagnosis(), process, now());
+        Some(Scrape { context: self.label.clone(), ..scrape })
+    }
+
+    /// Ends the session within two seconds, and returns the recording and its table.
+    pub(super) async fn stop_recording(mut self) -> Option<(Recording, LockTable)> {
+        let recording = self.recording.take()?;
+        let (table, ..) = self.stop().await;
+        Some((*recording, table))
+    }
+}
+
+/// Returns the memory of this process, as Linux counts it.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }

@@ -1,8 +1,9 @@
-//! The command line, with one file for each command.
+//! The command line: the options and the work of each command.
 //!
 //! [`Arguments`] is the single definition behind the help, the completions and the manual page. A
-//! command's file holds its options and its work. [`run`] merges the options with the environment,
-//! the config file and the defaults, and starts the command.
+//! command's options and its work stand in one file; small commands that are read together share
+//! one. [`run`] merges the options with the environment, the config file and the defaults, and
+//! starts the command.
 //!
 //! Exit codes: 0 for success; 1 for success where the answer is no; 2 for a failure; 75 for a
 //! recorder that may work when it is started again; 128 plus the signal's number after a second
@@ -10,58 +11,31 @@
 //! quietly.
 
 mod arguments;
-mod auth;
 mod check;
-mod choice;
 mod config;
 mod console_options;
 mod contend;
-mod contexts;
-mod cut;
 mod delete;
 mod demo;
-mod duration;
-mod examination;
-mod exit_answer;
-mod followed_deletions;
-mod generate;
 mod history;
 mod import;
 mod live_table;
-mod log;
-mod members;
-mod merge;
-mod no_server;
 mod options;
 mod output;
 mod past;
-mod past_options;
-mod progress_line;
-mod recipes;
+mod print_config;
 mod record;
-mod record_each;
-mod record_metrics;
-mod record_otlp;
-mod record_questions;
-mod record_service;
+mod record_exports;
 mod recorded;
-mod replay;
-mod report;
 mod resolved;
-mod sandbox;
 mod several;
-mod signals;
 mod snapshot;
-mod stores;
 mod table_event;
-mod themes;
-mod unreadable;
 mod watch;
-mod watch_each;
-mod watch_past;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,23 +43,19 @@ use anyhow::bail;
 use clap::error::{ContextKind, ContextValue};
 use etcetera::BaseStrategy;
 
-pub use arguments::Arguments;
+use crate::tui;
 use arguments::CliCommand;
-use auth::AuthSource;
 use config::{Config, ConfigError};
 use console_options::{ConsoleOptions, known_contexts};
-pub use exit_answer::ExitAnswer;
-use merge::Merge;
-use options::{EnsembleOptions, Format, SharedOptions};
-pub use output::note;
+use lockscope_files::exposed_folder;
+use options::{EnsembleOptions, Format, Merge, SharedOptions};
 use past::SpanOptions;
-pub use record_service::MayPass;
-use resolved::{Environment, OptionsError, ResolvedOptions};
+use resolved::{AuthSource, Environment, OptionsError, ResolvedOptions};
 use several::Chosen;
 use watch::WatchOptions;
 
-use crate::tui;
-use lockscope_files::exposed_folder;
+pub use arguments::Arguments;
+pub use output::{ExitAnswer, MayPass, note};
 
 /// Runs the command until it is done or interrupted. An error is one sentence that says what to do.
 pub async fn run(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
@@ -139,17 +109,17 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
         },
         CliCommand::Members(options) => {
             let settings = resolve(options.read.shared())?;
-            let done = members::run(&settings, &options, &mut io::stdout().lock()).await;
+            let done = snapshot::run_members(&settings, &options, &mut io::stdout().lock()).await;
             done.map_err(|error| settings.explain(error))
         }
         CliCommand::Watch(WatchOptions { past: SpanOptions { store: Some(store), from, to }, read, .. }) => {
-            watch_past::run(&resolve_past(read.shared())?, &store, from, to, &mut tokio::io::stdout()).await
+            watch::run_past(&resolve_past(read.shared())?, &store, from, to, &mut tokio::io::stdout()).await
         }
         CliCommand::Watch(options) => {
             let out = &mut tokio::io::stdout();
             match choose(options.read.shared())? {
                 Chosen::One(settings) => watch::run(&settings, options.stop_after, out).await,
-                Chosen::Several(several, format) => watch_each::run(several, format, options.stop_after, out).await,
+                Chosen::Several(several, format) => watch::run_each(several, format, options.stop_after, out).await,
             }
         }
         CliCommand::Check(mut options) => {
@@ -163,11 +133,11 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
         CliCommand::Record(command) => {
             let given = command.shared().merge(before.clone());
             match several::chosen(&given)? {
-                Some(several) => Box::pin(record_each::run(command, given, several)).await,
+                Some(several) => Box::pin(record::run_each(command, given, several)).await,
                 None => Box::pin(record::run_one(&command, || resolve(command.shared()))).await,
             }
         }
-        CliCommand::Replay(command) => replay::run(&resolve_past(command.shared())?, &command).await,
+        CliCommand::Replay(command) => recorded::run_replay(&resolve_past(command.shared())?, &command).await,
         CliCommand::Contend(options) => {
             let settings = resolve(options.run.shared())?;
             let done = contend::contend(&settings, &options, &mut tokio::io::stdout()).await;
@@ -191,31 +161,31 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
         CliCommand::History(options) => {
             history::run(&resolve_past(options.shared())?, &options, &mut io::stdout().lock()).await
         }
-        CliCommand::Report(command) => report::run(&resolve_past(command.shared())?, &command).await,
+        CliCommand::Report(command) => history::run_report(&resolve_past(command.shared())?, &command).await,
         CliCommand::Import(command) => {
             import::run(&resolve_past(command.shared())?, &command, &mut io::stdout().lock()).await
         }
-        CliCommand::Cut(command) => cut::run(&resolve_past(command.shared())?, &command).await,
+        CliCommand::Cut(command) => recorded::run_cut(&resolve_past(command.shared())?, &command).await,
         CliCommand::Sandbox(options) => {
             if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
-                log::start(path, environment()?.log_filter.as_deref())?;
+                output::start_log(path, environment()?.log_filter.as_deref())?;
             }
-            sandbox::run(&options, &mut io::stdout().lock()).await
+            demo::run_sandbox(&options, &mut io::stdout().lock()).await
         }
         CliCommand::Contexts(options) => {
             let format = options.format.unwrap_or_else(Format::of_stdout);
             let config = read_config(options.shared().merge(before).ensemble.config.as_deref())?;
-            contexts::run(&config, format, &mut io::stdout().lock())
+            print_config::print_contexts(&config, format, &mut io::stdout().lock())
         }
         CliCommand::Recipes(options) => {
             let config = read_config(options.file.shared().merge(before).ensemble.config.as_deref())?;
             config.mistakes.iter().for_each(|mistake| output::note(&mistake.to_string()));
             let format = options.file.format.unwrap_or_else(Format::of_stdout);
-            recipes::run(&config.recipes, options.tried.as_ref(), format, &mut io::stdout().lock())
+            print_config::print_recipes(&config.recipes, options.tried.as_ref(), format, &mut io::stdout().lock())
         }
-        CliCommand::Completions { shell } => generate::completions(shell, &mut io::stdout().lock()),
-        CliCommand::Man { out: Some(folder) } => generate::man_pages(&folder),
-        CliCommand::Man { out: None } => generate::man(&mut io::stdout().lock()),
+        CliCommand::Completions { shell } => arguments::completions(shell, &mut io::stdout().lock()),
+        CliCommand::Man { out: Some(folder) } => arguments::man_pages(&folder),
+        CliCommand::Man { out: None } => arguments::man(&mut io::stdout().lock()),
     }
 }
 
@@ -263,7 +233,7 @@ fn resolve_options_in(options: SharedOptions, environment: &Environment) -> anyh
     let theme_is_given = options.display.theme.is_some();
     let mut settings = ResolvedOptions::resolve(options, environment, file)?.with_config(&config);
     let path = named.or_else(usual_config);
-    match themes::find(&settings.theme, path.as_deref()) {
+    match resolved::find_theme(&settings.theme, path.as_deref()) {
         Ok(palette) => settings.palette = palette,
         Err(error) if theme_is_given => return Err(error.into()),
         // Wrong colours must not prevent looking at locks.
@@ -273,7 +243,7 @@ fn resolve_options_in(options: SharedOptions, environment: &Environment) -> anyh
         output::note(&sentence);
     }
     if let Some(path) = &settings.log_file {
-        log::start(path, settings.log_filter.as_deref())?;
+        output::start_log(path, settings.log_filter.as_deref())?;
     }
     Ok((config, settings))
 }

@@ -1,21 +1,27 @@
-//! The options shared by several commands, in groups. A command flattens a group into its own
-//! options and passes the values on as [`SharedOptions`]; the config file sets the same options.
+//! The options shared by several commands, in groups, and the values that they take.
+//!
+//! A command flattens a group into its own options and passes the values on as [`SharedOptions`];
+//! the config file sets the same options. [`Merge`] merges the values of several sources, where one
+//! source overrides another.
+//!
+//! Two kinds of values are read alike on the command line and in the config file: those that are
+//! variants of a type from another crate ([`Choice`]), and durations as people write them: `500ms`,
+//! `90s`, `1h30m`.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal};
+use std::io;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use bytesize::ByteSize;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-
-use super::choice::{self, Choice};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::duration;
-use super::merge::Merge;
-use super::past_options::PastOptions;
+use crate::tui::PastPlace;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::zk::ServerPrincipal;
 use lockscope_live::zk::admin::AdminUrl;
@@ -66,8 +72,8 @@ pub(super) struct WhichLocks {
     pub lock: Option<Vec<ZnodePath>>,
     /// Call a lock stuck when it has not changed hands for this long while others wait [default:
     /// 60s]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    #[serde(deserialize_with = "duration::deserialize")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[serde(deserialize_with = "deserialize_duration")]
     pub stuck_after: Option<Duration>,
 }
 
@@ -119,8 +125,8 @@ pub(super) struct OutputOptions {
     #[serde(deserialize_with = "own_choice")]
     pub format: Option<Format>,
     /// Give up when the ensemble does not answer for this long [default: 15s]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    #[serde(deserialize_with = "duration::deserialize")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[serde(deserialize_with = "deserialize_duration")]
     pub timeout: Option<Duration>,
 }
 
@@ -150,8 +156,8 @@ pub(super) struct EnsembleOptions {
     pub connect: Option<String>,
     /// Session timeout to ask for, to which consoles add up to a second, by which others know them;
     /// the servers may bound it [default: 30s; 15s for test clients]
-    #[arg(long, value_name = "DURATION", value_parser = duration::session_timeout)]
-    #[serde(deserialize_with = "duration::deserialize_session_timeout")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_session_timeout)]
+    #[serde(deserialize_with = "deserialize_session_timeout")]
     pub session_timeout: Option<Duration>,
     /// File with identities, one per line, as digest:USER:PASSWORD; only its owner may be able to
     /// read it [env: LOCKSCOPE_AUTH_FILE]
@@ -187,8 +193,8 @@ pub(super) struct EnsembleOptions {
     #[arg(long, value_name = "PRINCIPAL")]
     pub kerberos_principal: Option<String>,
     /// How to ask the servers about their connections, sessions and watches [default: auto]
-    #[arg(long, value_name = "HOW", help_heading = "Servers", value_parser = choice::parser::<ViewBy>())]
-    #[serde(deserialize_with = "choice::deserialize")]
+    #[arg(long, value_name = "HOW", help_heading = "Servers", value_parser = choice_parser::<ViewBy>())]
+    #[serde(deserialize_with = "deserialize_choice")]
     pub server_view: Option<ViewBy>,
     /// Address of AdminServer; HOST stands for each server's own host, and https:// for TLS
     /// [default: http://HOST:8080/commands]
@@ -285,6 +291,198 @@ fn own_choice<'de, D: Deserializer<'de>, T: ValueEnum>(from: D) -> Result<Option
     T::from_str(&text, false).map(Some).map_err(|_| {
         let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
-        D::Error::custom(choice::unknown(&text, names.iter().map(String::as_str)))
+        D::Error::custom(unknown_choice(&text, names.iter().map(String::as_str)))
     })
+}
+
+/// The default memory for the screen's past, in bytes.
+const DEFAULT_BYTES: u64 = 64 << 20;
+
+/// The smallest useful memory, in bytes: less reaches back hardly any time.
+const MIN_BYTES: u64 = 4 << 20;
+
+/// The options of the screen's past.
+#[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
+#[command(next_help_heading = "Screen")]
+#[serde(default, rename_all = "kebab-case")]
+pub(super) struct PastOptions {
+    /// Keep the past in this much memory, so that the screen can rewind; 0 keeps none [default:
+    /// 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[serde(deserialize_with = "deserialize_size")]
+    pub past_memory: Option<ByteSize>,
+    /// Keep the past in this file instead; the screen can also rewind to what `lockscope record`
+    /// writes there
+    // An id of its own: `--store` before a command that reads a recording must not be taken for
+    // that command's option.
+    #[arg(id = "past_store", long = "store", value_name = "FILE")]
+    pub store: Option<PathBuf>,
+}
+
+impl Merge for PastOptions {
+    fn merge(self, below: Self) -> Self {
+        // A place in one source replaces any place in a lower source.
+        let below = if self == Self::default() { below } else { Self::default() };
+        Self { past_memory: self.past_memory.merge(below.past_memory), store: self.store.merge(below.store) }
+    }
+}
+
+impl PastOptions {
+    /// Returns the place that the options name.
+    pub(super) fn place(self) -> PastPlace {
+        match (self.store, self.past_memory.map_or(DEFAULT_BYTES, |size| size.as_u64())) {
+            (Some(file), _) => PastPlace::File(file),
+            (None, 0) => PastPlace::None,
+            (None, bytes) => PastPlace::Memory(bytes),
+        }
+    }
+}
+
+fn size(text: &str) -> Result<ByteSize, String> {
+    match text.parse::<ByteSize>() {
+        Err(_) => Err("write a number and its unit, as in 64MiB, or 0".to_owned()),
+        Ok(size) if (1..MIN_BYTES).contains(&size.as_u64()) => Err("it must be 0, or at least 4MiB".to_owned()),
+        Ok(size) => Ok(size),
+    }
+}
+
+fn deserialize_size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ByteSize>, D::Error> {
+    size(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
+}
+
+/// Values that can be overridden by those of another source.
+pub(super) trait Merge {
+    /// Returns these values, with absent ones taken from `below`.
+    fn merge(self, below: Self) -> Self;
+}
+
+impl<T> Merge for Option<T> {
+    fn merge(self, below: Self) -> Self {
+        self.or(below)
+    }
+}
+
+/// Replaces `ValueEnum` for such types.
+pub(super) trait Choice: Copy + Send + Sync + 'static {
+    const ALL: &'static [Self];
+
+    /// Returns the name on the command line, and the help.
+    fn named(self) -> (&'static str, &'static str);
+}
+
+/// Returns a parser of values by name.
+pub(super) fn choice_parser<T: Choice>() -> impl TypedValueParser<Value = T> {
+    let value = |&choice: &T| {
+        let (name, help) = choice.named();
+        PossibleValue::new(name).help(help)
+    };
+    PossibleValuesParser::new(T::ALL.iter().map(value))
+        .map(|name| by_name(&name).expect("clap lets only possible values through"))
+}
+
+/// Reads a value of the config file by its name on the command line.
+pub(super) fn deserialize_choice<'de, D: Deserializer<'de>, T: Choice>(from: D) -> Result<Option<T>, D::Error> {
+    let text = String::deserialize(from)?;
+    let names = || T::ALL.iter().map(|choice| choice.named().0);
+    by_name(&text).map(Some).ok_or_else(|| D::Error::custom(unknown_choice(&text, names())))
+}
+
+/// Returns the sentence that a value is none of the possible ones.
+pub(super) fn unknown_choice<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> String {
+    format!("{text:?} is none of {}", names.collect::<Vec<_>>().join(", "))
+}
+
+fn by_name<T: Choice>(name: &str) -> Option<T> {
+    T::ALL.iter().copied().find(|choice| choice.named().0 == name)
+}
+
+/// The longest accepted duration: a year. Longer ones are mistakes, and would overflow a clock.
+const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// The accepted session timeouts: at most what the protocol can carry, and at least what a server
+/// could grant.
+const SESSION_TIMEOUTS: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
+
+/// Parses a duration above zero and of at most a year.
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Err(_) => Err("write a number and its unit, as in 500ms, 90s or 1h30m".to_owned()),
+        Ok(Duration::ZERO) => Err("it must be longer than nothing".to_owned()),
+        Ok(duration) if duration > MAX_DURATION => Err("it must not be longer than a year".to_owned()),
+        Ok(duration) => Ok(duration),
+    }
+}
+
+/// Parses a duration like [`parse_duration`]; `0` with or without a unit means none.
+pub(super) fn parse_duration_or_none(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Ok(Duration::ZERO),
+        _ => parse_duration(text),
+    }
+}
+
+/// Parses a session timeout that a server could grant.
+pub(super) fn parse_session_timeout(text: &str) -> Result<Duration, String> {
+    let duration = parse_duration(text)?;
+    if SESSION_TIMEOUTS.contains(&duration) {
+        Ok(duration)
+    } else {
+        Err("a session timeout lies between 100ms and 1h".to_owned())
+    }
+}
+
+/// Reads a duration like [`parse_duration`] from the config file.
+pub(super) fn deserialize_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    parse_duration(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
+}
+
+/// Reads a timeout like [`parse_session_timeout`] from the config file.
+pub(super) fn deserialize_session_timeout<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    parse_session_timeout(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(options: &str) -> Result<PastPlace, String> {
+        toml::from_str::<PastOptions>(options).map(PastOptions::place).map_err(|error| error.message().to_owned())
+    }
+
+    #[test]
+    fn a_size_is_zero_or_at_least_the_minimum() {
+        assert_eq!(place(""), Ok(PastPlace::Memory(64 << 20)));
+        assert_eq!(place("past-memory = '0'"), Ok(PastPlace::None));
+        assert_eq!(place("past-memory = '4MiB'"), Ok(PastPlace::Memory(4 << 20)));
+        assert_eq!(place("store = 'x'\npast-memory = '4MiB'"), Ok(PastPlace::File("x".into())));
+        for (wrong, part) in [("1MiB", "at least 4MiB"), ("much", "number and its unit"), ("-1", "number")] {
+            let why = place(&format!("past-memory = '{wrong}'")).expect_err(wrong);
+            assert!(why.contains(part), "{why}");
+        }
+    }
+
+    #[test]
+    fn an_option_that_names_a_place_comes_before_another_place_in_the_config_file() {
+        let file = PastOptions { store: Some("x".into()), past_memory: None };
+        let option = PastOptions { store: None, past_memory: Some(ByteSize::mib(8)) };
+        assert_eq!(option.merge(file.clone()).place(), PastPlace::Memory(8 << 20));
+        assert_eq!(PastOptions::default().merge(file).place(), PastPlace::File("x".into()));
+    }
+
+    #[test]
+    fn durations_are_read_as_people_write_them_and_senseless_ones_refused() {
+        assert_eq!(parse_duration("1h30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        for text in ["", "10", "0s", "-1s", "2000y", "99999999999999999999s", "soon"] {
+            assert!(parse_duration(text).is_err(), "{text:?}");
+        }
+        for text in ["0", "0s", "0ms"] {
+            assert_eq!(parse_duration_or_none(text), Ok(Duration::ZERO));
+        }
+        assert_eq!(parse_duration_or_none("500ms"), parse_duration("500ms"));
+        assert!(parse_duration_or_none("soon").is_err() && parse_duration_or_none("2000y").is_err());
+        assert!(parse_session_timeout("10s").is_ok());
+        assert!(parse_session_timeout("1ms").is_err());
+        assert!(parse_session_timeout("30days").is_err());
+    }
 }

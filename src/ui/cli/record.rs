@@ -1,32 +1,45 @@
 //! `lockscope record`: records what happens to the locks, for later analysis.
+//!
+//! With several contexts it records each into a file of its own, in a task of its own. A context
+//! that cannot be recorded is named, and the others go on. Where the reason may pass, it is tried
+//! again, because nobody restarts a part of the program.
+//!
+//! Deletions by hand are read from the audit log. A log contains the deletions on all ensembles of
+//! its users. A deletion belongs to this ensemble if it was made through at least one of the same
+//! servers, `HOST:PORT`, below the same chroot, because a server belongs to one ensemble. The order
+//! and the number of the servers do not matter.
 
-use std::path::PathBuf;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::{Context, ensure};
 use bytesize::ByteSize;
+use chrono::DateTime;
 use clap::Args;
 use serde::Serialize;
 use tokio::io::AsyncWrite;
 use tokio::signal::unix::SignalKind;
-use tokio::task::block_in_place;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::task::{JoinSet, block_in_place};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_util::task::AbortOnDropHandle;
 
-use super::duration;
-use super::exit_answer::ExitAnswer;
-use super::followed_deletions::FollowedDeletions;
 use super::live_table::{LiveTable, Recording};
 use super::options::{ChangeOptions, EnsembleOptions, SharedOptions, WhichLocks};
-use super::output::{json_of, note, send};
-use super::record_metrics::MetricsOptions;
-use super::record_otlp::OtlpOptions;
-use super::record_questions::Questions;
-use super::record_service::{MayPass, ready, reloading, stopping};
+use super::output::{ExitAnswer, MayPass, Signals, json_of, note, ready, reloading, send, stopping};
+use super::record_exports::{MetricsOptions, OtlpOptions, Questions, SharedExporter};
 use super::resolved::ResolvedOptions;
-use super::signals::Signals;
-use super::unreadable::UnreadableNotices;
-use lockscope_base::time::now;
+use super::several::InContext;
+use super::table_event::UnreadableNotices;
+use super::{options, several};
+use lockscope_base::time::{Backoff, now};
+use lockscope_base::znode::{Timestamp, Zxid};
+use lockscope_live::admin::audit::{AuditEntry, AuditFollower};
 use lockscope_live::exporter::Question;
-use lockscope_model::report::rfc3339;
+use lockscope_live::zk::EnsembleAddress;
+use lockscope_model::report::{Ensemble, rfc3339};
+use lockscope_past::record::tables::RecordedDeletion;
 use lockscope_past::record::{Bounds, RecordOptions, Recorder};
 
 /// The most time whose events are lost when the program is killed.
@@ -43,7 +56,7 @@ pub(super) struct RecordCommand {
     #[arg(long, value_name = "FILE", required_unless_present_any = ["metrics", "otlp"])]
     pub store: Option<PathBuf>,
     /// Delete what is older, as in 12h or 30d
-    #[arg(long, value_name = "DURATION", default_value = "7d", requires = "store", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "7d", requires = "store", value_parser = options::parse_duration)]
     pub keep: Duration,
     /// Delete the oldest when the file and what lies beside it would become larger, as in 500MB or
     /// 2GiB; at least 16MiB
@@ -271,6 +284,141 @@ async fn next_step(live: &mut LiveTable, questions: &mut Questions) -> anyhow::R
 fn eprint_lines(lines: &str) {
     use std::io::Write;
     let _ = std::io::stderr().write_all(lines.as_bytes());
+}
+
+/// The first and the longest pause before a context is recorded again that could not be.
+const RETRY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+
+/// Records until SIGINT or SIGTERM. `given` are the options of all contexts.
+pub(super) async fn run_each(
+    command: RecordCommand,
+    given: SharedOptions,
+    contexts: Vec<InContext>,
+) -> anyhow::Result<ExitAnswer> {
+    let mut exporter = command.metrics.start().await?.map(SharedExporter::new);
+    if let Some(folder) = &command.store {
+        let mode = if command.group_read { 0o750 } else { 0o700 };
+        block_in_place(|| DirBuilder::new().recursive(true).mode(mode).create(folder))
+            .with_context(|| format!("cannot create the folder {}: name a folder with --store", folder.display()))?;
+    }
+    let all = contexts.len();
+    let mut tasks = JoinSet::new();
+    for InContext { name, .. } in contexts {
+        let store = command.store.as_deref().map(|folder| file_of(folder, &name));
+        let questions = exporter.as_mut().map_or(Questions::Own(None), |exporter| exporter.add(&name));
+        let command = RecordCommand { store, ..command.clone() };
+        tasks.spawn(keep_recording(name, command, given.clone(), questions));
+    }
+    let _answering = exporter.map(|exporter| AbortOnDropHandle::new(tokio::spawn(exporter.answer(command.metrics))));
+    let mut failed = Vec::new();
+    while let Some(ended) = tasks.join_next().await {
+        if let Some(name) = ended.context("a part of the recorder failed; the message above says where")? {
+            failed.push(name);
+        }
+    }
+    failed.sort();
+    ensure!(failed.is_empty(), "{} of {all} contexts could not be recorded: {}", failed.len(), failed.join(", "));
+    Ok(ExitAnswer::Yes)
+}
+
+/// Returns the file of a context. Names of contexts have no slashes.
+fn file_of(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.db"))
+}
+
+/// Records one context until a signal comes. Returns its name when it cannot be recorded.
+async fn keep_recording(
+    name: String,
+    command: RecordCommand,
+    given: SharedOptions,
+    mut questions: Questions,
+) -> Option<String> {
+    let mut backoff = Backoff::new(RETRY.0, RETRY.1);
+    loop {
+        let settings = || several::again(&given, &name);
+        match Box::pin(run(&command, settings, &mut questions, &mut tokio::io::stdout())).await {
+            Ok(_) => return None,
+            Err(error) if error.is::<MayPass>() => {
+                let pause = backoff.next_pause();
+                note(&format!("{name}: {error:#}; tried again in {} s", pause.as_secs()));
+                if ends_within(pause).await {
+                    return Some(name);
+                }
+            }
+            Err(error) => {
+                note(&format!("{name}: {error:#}"));
+                return Some(name);
+            }
+        }
+    }
+}
+
+/// Waits. Returns whether a signal to end came meanwhile.
+async fn ends_within(pause: Duration) -> bool {
+    let Ok(mut signals) = Signals::listen() else { return true };
+    tokio::select! {
+        () = sleep(pause) => false,
+        signal = signals.next() => signal != SignalKind::hangup(),
+    }
+}
+
+/// The audit log, filtered by ensemble.
+pub(super) struct FollowedDeletions {
+    follower: Option<AuditFollower>,
+    ensemble: EnsembleAddress,
+    /// The error of the last read, once it was reported.
+    trouble: Option<String>,
+}
+
+impl FollowedDeletions {
+    /// Follows what is appended to the log from now on. Blocks the thread during disk access.
+    pub(super) fn start(settings: &ResolvedOptions) -> Self {
+        let follower = settings.audit_log.as_deref().map(AuditFollower::start);
+        Self { follower, ensemble: EnsembleAddress::of(&settings.ensemble_name()), trouble: None }
+    }
+
+    /// Continues with new settings: in the same log, or in another one if the settings name it.
+    pub(super) fn go_on_with(&mut self, settings: &ResolvedOptions) {
+        self.ensemble = EnsembleAddress::of(&settings.ensemble_name());
+        if self.follower.as_ref().map(AuditFollower::path) != settings.audit_log.as_deref() {
+            *self = Self::start(settings);
+        }
+    }
+
+    /// Returns the outcomes since the last call. An unreadable log is reported once. Blocks the
+    /// thread during disk access.
+    pub(super) fn next(&mut self) -> Vec<RecordedDeletion> {
+        let Some(follower) = &mut self.follower else { return Vec::new() };
+        let next = follower.take_new();
+        let trouble = next.as_ref().err().map(ToString::to_string);
+        if let Some(error) = trouble.as_ref().filter(|_| trouble != self.trouble) {
+            let path = follower.path().display();
+            note(&format!("deletions by hand are not recorded: the audit log {path} cannot be read: {error}"));
+        }
+        self.trouble = trouble;
+        let entries = next.unwrap_or_default().into_iter();
+        entries
+            .filter(|entry| {
+                EnsembleAddress::of(Ensemble::new(&entry.who.ensemble, None).connect()).is_of_the_same(&self.ensemble)
+            })
+            .filter_map(deletion)
+            .collect()
+    }
+}
+
+fn deletion(entry: AuditEntry) -> Option<RecordedDeletion> {
+    let outcome = entry.outcome?;
+    let at = DateTime::parse_from_rfc3339(&outcome.at).map_or_else(|_| now(), |at| Timestamp(at.timestamp_millis()));
+    let by = entry.who.sudo_user.unwrap_or(entry.who.user);
+    Some(RecordedDeletion {
+        at,
+        lock: entry.subject.lock,
+        path: entry.subject.path,
+        czxid: entry.subject.czxid.map(Zxid),
+        by: Some(by).filter(|user| !user.is_empty()),
+        result: outcome.result,
+        reason: Some(outcome.reason),
+    })
 }
 
 #[cfg(test)]

@@ -1,18 +1,28 @@
-//! The options that choose a recording, or the transaction logs of servers, and a time range.
+//! The options that choose a recording, or the transaction logs of servers, and a time range; and
+//! two commands that take a recording alone.
+//!
+//! `lockscope cut` copies a part of a recording into a file of its own. `lockscope replay` shows a
+//! recording on the screen.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use clap::Args;
 use tempfile::TempDir;
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::import::{self, ImportPlan};
-use super::options::{EnsembleOptions, SharedOptions};
-use super::past;
+use super::import::ImportPlan;
+use super::options::{DisplayOptions, EnsembleOptions, SharedOptions};
+use super::output::{ExitAnswer, note};
+use super::past::{NamedStore, Stores};
 use super::resolved::ResolvedOptions;
-use super::stores::{NamedStore, Stores};
-use lockscope_base::znode::{Timestamp, ZnodePath};
-use lockscope_past::record::{Past, PastTime, Store};
+use super::{import, past};
+use crate::tui;
+use crate::tui::ReplayOptions;
+use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
+use lockscope_past::record::{CutOptions, DamagedSegment, Past, PastTime, Store, cut};
 
 /// Which recording, and which time of it.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -136,4 +146,100 @@ impl SourceOptions {
             _folder: Some(folder),
         })
     }
+}
+
+/// The options of `lockscope cut`.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Cut")]
+pub(super) struct CutCommand {
+    /// Where to write: a file that is not there yet; made for its owner only
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Leave out the data of the nodes, which may hold secrets, and the names of clients that come
+    /// from it
+    #[arg(long)]
+    pub no_data: bool,
+    #[command(flatten)]
+    pub recording: RecordingOptions,
+}
+
+impl CutCommand {
+    pub(super) fn shared(&self) -> SharedOptions {
+        self.recording.times.shared()
+    }
+}
+
+/// Writes the file; after a failure or a signal, no file exists. Damaged segments are named and
+/// left out.
+pub(super) async fn run_cut(settings: &ResolvedOptions, command: &CutCommand) -> anyhow::Result<ExitAnswer> {
+    let RecordingOptions { store, times } = &command.recording;
+    let time = past::span(&mut Past::open(store)?, times.from, times.to, store, settings.utc)?;
+    let options = CutOptions { time, with_data: !command.no_data };
+    let stops = Arc::new(AtomicBool::new(false));
+    let cutting = tokio::task::spawn_blocking({
+        let (store, output, stops) = (store.clone(), command.output.clone(), Arc::clone(&stops));
+        move || cut(&store, &output, options, &|| stops.load(Ordering::Relaxed))
+    });
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let listening = tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        stops.store(true, Ordering::Relaxed);
+    });
+    let done = cutting.await?;
+    listening.abort();
+    for DamagedSegment { segment, damage } in done? {
+        note(&past::left_out(store, &segment, damage, settings.utc));
+    }
+    Ok(ExitAnswer::Yes)
+}
+
+/// The options of `lockscope replay`.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct ReplayCommand {
+    /// The recording; it may be recorded meanwhile
+    #[arg(value_name = "FILE")]
+    pub store: PathBuf,
+    /// The moment to begin with: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default: the end of
+    /// the recording]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub at: Option<PastTime>,
+    #[command(flatten)]
+    pub display: DisplayOptions,
+    /// Show times in UTC instead of local time
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub utc: Option<bool>,
+}
+
+impl ReplayCommand {
+    pub(super) fn shared(&self) -> SharedOptions {
+        let ensemble = EnsembleOptions { utc: self.utc, ..EnsembleOptions::default() };
+        SharedOptions { display: self.display.clone(), ensemble, ..SharedOptions::default() }
+    }
+}
+
+/// Shows the recording until the screen is left.
+pub(super) async fn run_replay(settings: &ResolvedOptions, command: &ReplayCommand) -> anyhow::Result<ExitAnswer> {
+    let Some(TimeRange { from: first, to: end }) = Past::open(&command.store)?.span()? else {
+        anyhow::bail!("nothing was recorded in {} yet", command.store.display())
+    };
+    let at = command.at.map(|at| past::resolve(at, end, settings.utc)).transpose()?;
+    if let Some(at) = at.filter(|at| *at < first) {
+        return Err(past::not_recorded(&command.store, at, settings.utc));
+    }
+    let options = ReplayOptions {
+        store: command.store.clone(),
+        at,
+        ascii: settings.ascii,
+        theme: settings.palette,
+        mouse: settings.mouse,
+        utc: settings.utc,
+        bindings: settings.bindings.clone(),
+        screens: settings.screens.clone(),
+        commands: settings.commands.clone(),
+    };
+    Box::pin(tui::replay(options)).await?;
+    Ok(ExitAnswer::Yes)
 }

@@ -1,31 +1,55 @@
 //! The settings of a command, from its options, the environment, the config file and the defaults,
 //! in this order.
+//!
+//! Two settings are files of their own. Secrets come from a file that only its owner reads, or from
+//! the environment; never from an argument, because every user of the machine can list arguments. A
+//! theme is found by its name: a built-in one, or a file in the folder `themes` beside the config
+//! file.
+//!
+//! The settings also know whether a server was named. Where none was and there is no session, an
+//! error says how to name one.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::auth::{AuthError, AuthSource};
 use super::config::Config;
-use super::merge::Merge;
-use super::options::{EnsembleOptions, Format, SharedOptions};
+use super::options::{EnsembleOptions, Format, Merge, SharedOptions};
 use crate::tui::app::Settings;
-use crate::tui::{Bindings, OwnCommand, Palette, PastPlace, ScreensChosen, ThemeName, TuiOptions};
+use crate::tui::{BadTheme, Bindings, OwnCommand, Palette, PastPlace, ScreensChosen, ThemeName, TuiOptions};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::ZnodePath;
+use lockscope_files as files;
+use lockscope_files::{FileError, Sensitivity};
+use lockscope_lab::contend::ContendError;
 use lockscope_live::admin::audit;
 use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
+use lockscope_live::zk;
 use lockscope_live::zk::admin::AdminUrl;
 use lockscope_live::zk::survey::{SurveyOptions, ViewBy};
-use lockscope_live::zk::{self, BadConnectString, ConnectOptions, KerberosLogin, SessionRole, TlsFiles};
+use lockscope_live::zk::{Auth, BadConnectString, ConnectError, ConnectOptions, KerberosLogin, SessionRole, TlsFiles};
 use lockscope_model::diagnose::Thresholds;
 use lockscope_model::queue::Expectation;
 use lockscope_model::report::Ensemble;
 
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod no_server_tests;
+
+#[cfg(test)]
+mod auth_tests;
+
+#[cfg(test)]
+mod themes_tests;
+
 pub(super) const DEFAULT_CONNECT: &str = "localhost:2181";
+
 pub(super) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
+
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Why the settings contradict each other.
@@ -324,5 +348,133 @@ pub(super) fn once_each<T: Clone + Ord>(mut values: Vec<T>) -> Vec<T> {
     values
 }
 
-#[cfg(test)]
-mod tests;
+const NAME_A_SERVER: &str =
+    "; no server was named: name one with --connect or ZOOKEEPER_CONNECT, or try `lockscope demo`, which needs none";
+
+impl ResolvedOptions {
+    /// Returns the advice when the servers of these options give no session; empty when servers
+    /// were named.
+    pub(super) fn how_to_name_servers(&self) -> &'static str {
+        if self.connect_is_given { "" } else { NAME_A_SERVER }
+    }
+
+    /// Adds the advice to the error of a command, if the error is a missing session.
+    pub(super) fn explain(&self, error: anyhow::Error) -> anyhow::Error {
+        let of_connecting = error.downcast_ref::<ConnectError>();
+        let of_clients = || match error.downcast_ref::<ContendError>()? {
+            ContendError::Connect(error) => Some(&**error),
+            _ => None,
+        };
+        let found = of_connecting.or_else(of_clients);
+        let is_away = matches!(found, Some(ConnectError::Unreachable(_) | ConnectError::TooLate { .. }));
+        if is_away { anyhow::anyhow!("{error}{}", self.how_to_name_servers()) } else { error }
+    }
+}
+
+/// The largest auth file that is read, in bytes.
+const MAX_AUTH_FILE_BYTES: u64 = 64 * 1024;
+
+/// The name of the environment variable in messages.
+const AUTH_VARIABLE: &str = "the environment variable LOCKSCOPE_AUTH";
+
+/// Why the identities cannot be loaded. No message holds any part of a secret.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AuthError {
+    #[error("cannot use the auth file {path}: {why}")]
+    Unusable { path: PathBuf, why: FileError },
+    #[error("line {line} of {source_name} is not `scheme:credentials`, as in `digest:user:password`")]
+    Malformed { source_name: String, line: usize },
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum AuthSource {
+    Absent,
+    File(PathBuf),
+    /// The lines of an auth file, given directly.
+    Lines(Vec<u8>),
+}
+
+impl std::fmt::Debug for AuthSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Absent => f.write_str("Absent"),
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            Self::Lines(_) => f.write_str("Lines(..)"),
+        }
+    }
+}
+
+impl AuthSource {
+    /// Reads the identities, in order.
+    pub(super) fn load(&self) -> Result<Vec<Auth>, AuthError> {
+        match self {
+            Self::Absent => Ok(Vec::new()),
+            Self::Lines(lines) => parse_identities(lines, AUTH_VARIABLE),
+            Self::File(path) => parse_identities(&read_auth_file(path)?, &format!("the auth file {}", path.display())),
+        }
+    }
+}
+
+fn read_auth_file(path: &Path) -> Result<Vec<u8>, AuthError> {
+    files::read(path, Sensitivity::Secret, MAX_AUTH_FILE_BYTES)
+        .map_err(|why| AuthError::Unusable { path: path.to_owned(), why })
+}
+
+/// Parses one `scheme:credentials` per line. Empty lines and lines that begin with `#` are ignored.
+/// Blanks are kept, because a password may begin or end with them.
+fn parse_identities(content: &[u8], source_name: &str) -> Result<Vec<Auth>, AuthError> {
+    let lines = content.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let meant = lines.enumerate().filter(|(_, line)| {
+        let text = line.trim_ascii_start();
+        !text.is_empty() && !text.starts_with(b"#")
+    });
+    meant
+        .map(|(at, line)| {
+            identity(line).ok_or_else(|| AuthError::Malformed { source_name: source_name.to_owned(), line: at + 1 })
+        })
+        .collect()
+}
+
+fn identity(line: &[u8]) -> Option<Auth> {
+    let colon = line.iter().position(|byte| *byte == b':')?;
+    let (scheme, credentials) = (line[..colon].trim_ascii_start(), &line[colon + 1..]);
+    let sound = !scheme.is_empty() && scheme.iter().all(u8::is_ascii_graphic) && !credentials.is_empty();
+    let scheme = sound.then(|| str::from_utf8(scheme).ok())??;
+    Some(Auth { scheme: scheme.to_owned(), credentials: credentials.to_vec() })
+}
+
+/// The largest theme file, in bytes.
+const MAX_THEME_BYTES: u64 = 1 << 16;
+
+/// Why a theme cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ThemeError {
+    #[error("there is no theme {name:?}: {built_in} are built in, and others are files like {place}")]
+    Absent { name: String, built_in: String, place: PathBuf },
+    #[error("cannot use the theme {path}: {why}")]
+    Unusable { path: PathBuf, why: FileError },
+    #[error("the theme {path} is wrong in line {line}: {problem}")]
+    Wrong { path: PathBuf, line: usize, problem: String },
+}
+
+/// Returns the theme of that name. A file precedes a built-in theme of the same name; `config` is
+/// the path of the config file.
+pub(super) fn find_theme(name: &str, config: Option<&Path>) -> Result<Palette, ThemeError> {
+    let folder = config.and_then(Path::parent).unwrap_or_else(|| Path::new("")).join("themes");
+    let path = folder.join(format!("{name}.toml"));
+    // A name that leads to another folder is not accepted.
+    let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "-_".contains(letter));
+    let text = match is_name.then(|| files::read_text(&path, Sensitivity::Steering, MAX_THEME_BYTES)) {
+        Some(Ok(text)) => text,
+        Some(Err(why)) if !why.is_absent() => return Err(ThemeError::Unusable { path, why }),
+        _ => {
+            let built_in = ThemeName::ALL.map(ThemeName::id).join(", ");
+            let known = ThemeName::named(name).map(ThemeName::palette);
+            return known.ok_or_else(|| ThemeError::Absent { name: name.to_owned(), built_in, place: path });
+        }
+    };
+    Palette::read(&text).map_err(|BadTheme { at, problem }| {
+        let line = text.bytes().take(at.start).filter(|byte| *byte == b'\n').count() + 1;
+        ThemeError::Wrong { path, line, problem }
+    })
+}

@@ -1,18 +1,21 @@
 //! Several contexts of the config file at once: which are chosen, and the options of each.
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use futures::stream::{self, StreamExt};
+use futures::stream;
+use futures::stream::StreamExt;
 use serde::Serialize;
 
 use super::config::{Config, ConfigError};
 use super::console_options::{ConsoleOptions, elsewhere_environment, known_contexts, one_of_all, sentence};
 use super::options::{EnsembleOptions, Format, SharedOptions};
 use super::resolved::{Environment, ResolvedOptions};
-use super::{environment, exposed_folders, log, output, read_config, resolve_options, themes, usual_config};
-use crate::tui::{self, TuiOptions, WatchOptions};
+use super::{environment, exposed_folders, output, read_config, resolve_options, resolved, usual_config};
+use crate::tui;
+use crate::tui::{TuiOptions, WatchOptions};
 use lockscope_base::znode::escaped;
 use lockscope_model::report::{Ensemble, SCHEMA};
 
@@ -56,7 +59,7 @@ pub(super) fn chosen(options: &SharedOptions) -> anyhow::Result<Option<Vec<InCon
     if let Some(settings) = all.iter().find_map(|context| context.settings.as_ref().ok())
         && let Some(path) = &settings.log_file
     {
-        log::start(path, settings.log_filter.as_deref())?;
+        output::start_log(path, settings.log_filter.as_deref())?;
     }
     Ok(Some(all))
 }
@@ -238,13 +241,13 @@ pub(super) async fn screen(given: SharedOptions) -> anyhow::Result<()> {
     let mut settings =
         ResolvedOptions::resolve(given.clone(), &environment, config.options_in(None)?)?.with_config(&config);
     settings.production = None;
-    match themes::find(&settings.theme, path.as_deref()) {
+    match resolved::find_theme(&settings.theme, path.as_deref()) {
         Ok(palette) => settings.palette = palette,
         Err(error) if theme_is_given => return Err(error.into()),
         Err(error) => output::note(&format!("{error}; the colours are the terminal's own")),
     }
     if let Some(path) = &settings.log_file {
-        log::start(path, settings.log_filter.as_deref())?;
+        output::start_log(path, settings.log_filter.as_deref())?;
     }
     let mut options: TuiOptions = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
     options.notice = config.mistakes.first().map(|mistake| format!("{mistake}."));

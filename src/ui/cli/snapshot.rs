@@ -1,29 +1,33 @@
-//! `lockscope snapshot`: prints every lock once.
+//! `lockscope snapshot` and `lockscope members`: read once, and print. The first prints every lock,
+//! the second compares the members of the ensemble.
 
 use std::io::Write;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
 use clap::Args;
 use futures::StreamExt;
+use tokio::time::timeout;
 
-use super::exit_answer::ExitAnswer;
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
-use super::output::{print, reader_left, write_json_of};
-use super::past::{self, Moment, MomentOptions};
+use super::output::{ExitAnswer, print, reader_left, write_json, write_json_of};
+use super::past::{Moment, MomentOptions, Stores, Unread};
 use super::resolved::ResolvedOptions;
-use super::several::{self, Failures, InContext};
-use super::stores::{Stores, Unread};
-use super::unreadable::some_root_is_readable;
+use super::several::{Failures, InContext};
+use super::table_event::some_root_is_readable;
+use super::{past, several};
 use lockscope_base::znode::Timestamp;
+use lockscope_live::zk::compare_members;
 use lockscope_live::zk::survey::{SurveyOptions, ViewBy, survey_once};
 use lockscope_model::diagnose::Diagnosis;
+use lockscope_model::members::ComparedNodes;
 use lockscope_model::queue::LockTable;
-use lockscope_model::report::{Ensemble, Snapshot, lines};
-use lockscope_model::server_view::ServerView;
+use lockscope_model::report::{Ensemble, MembersFacts, Snapshot, lines};
+use lockscope_model::server_view::{MemberView, ServerView};
 use lockscope_model::text::human::date_and_time;
 use lockscope_past::record::PastTime;
 
@@ -162,4 +166,57 @@ async fn survey(options: SurveyOptions) -> Option<ServerView> {
         ViewBy::Off => None,
         _ => survey_once(&options, true).await.ok(),
     }
+}
+
+/// How long to wait for a session after the servers have said that none of them serves clients.
+const MAX_WAIT_FOR_ELECTION: Duration = Duration::from_secs(2);
+
+/// The options of `lockscope members`.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct MembersOptions {
+    /// How many requests a second each member gets for the comparison
+    #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub pace: u32,
+    #[command(flatten)]
+    pub read: ReadOptions,
+}
+
+/// Asks all members, compares what each has, prints it and ends the sessions. Where the nodes cannot
+/// be read, prints what the servers said, and why the nodes were not compared.
+pub(super) async fn run_members(
+    settings: &ResolvedOptions,
+    options: &MembersOptions,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitAnswer> {
+    let survey = settings.survey_options()?;
+    let mut asking = tokio::spawn(async move { survey_once(&survey, false).await });
+    let mut live = LiveTable::start(settings)?;
+    let (view, read) = {
+        let mut reading = pin!(live.read_once());
+        tokio::select! {
+            read = &mut reading => (asking.await??, read),
+            view = &mut asking => {
+                let view = view??;
+                let patience = if view.is_served() { Duration::MAX } else { MAX_WAIT_FOR_ELECTION };
+                let read = timeout(patience, reading).await;
+                (view, read.unwrap_or_else(|_| Err(anyhow!("no server serves clients"))))
+            }
+        }
+    };
+    let (table, ..) = live.stop().await;
+    let facts = MembersFacts::new(&view);
+    let facts = match read {
+        Ok(_) => {
+            let nodes = ComparedNodes::of(&table, &view, &settings.roots);
+            facts.with_comparison(&compare_members(&settings.connect_options()?, &nodes, options.pace).await?)
+        }
+        Err(error) if view.members.iter().any(MemberView::answers) => facts.without_comparison(&format!("{error:#}")),
+        Err(error) => return Err(error),
+    };
+    let answer = if facts.agree() { ExitAnswer::Yes } else { ExitAnswer::No };
+    print(out, |out| match settings.format {
+        Format::Json => write_json(out, &facts),
+        Format::Table => facts.write_table(out),
+    })?;
+    Ok(answer)
 }

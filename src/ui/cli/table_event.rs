@@ -1,12 +1,24 @@
-//! The events printed by the headless commands, one per line.
+//! What the headless commands report of a table: its events, one a line, the findings, and
+//! unreadable nodes.
+//!
+//! The schedule of the looks for findings is pure, and so are the results that are not reported
+//! yet.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
+use std::vec;
 
-use lockscope_base::znode::Timestamp;
+use anyhow::ensure;
+use tokio::time::Instant;
+
+use super::output::line;
+use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::diagnose::Finding;
 use lockscope_model::ensemble::{EnsembleEvent, EnsembleEventKind, EnsembleLine};
-use lockscope_model::queue::{Happening, LockName, SampledCounts};
+use lockscope_model::queue::{Happening, LockName, LockTable, SampledCounts};
 use lockscope_model::report::Initial;
+use lockscope_past::record::Looked;
 
 /// The meaning of a change of the table.
 pub(super) enum TableEvent {
@@ -38,5 +50,219 @@ impl ToldEnsemble {
         let since = if line.revision() < before { 0 } else { before };
         let changed = line.changed_after(since).filter(|event| event.what != EnsembleEventKind::NotSeen);
         changed.map(|event| TableEvent::Ensemble { event: event.clone(), at }).collect()
+    }
+}
+
+/// The shortest interval between looks for findings without new server views.
+const EXAMINATION_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Schedules the looks for findings: once a second and after each server view, and less often with
+/// very many locks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ExaminationPace {
+    /// `None` when no findings are wanted.
+    next: Option<Instant>,
+    /// The earliest time of the next look.
+    not_before: Option<Instant>,
+    rests: bool,
+}
+
+impl ExaminationPace {
+    /// Starts the schedule. `rests` tells whether to rest between two looks at very many locks.
+    pub(super) fn start(&mut self, now: Instant, rests: bool) {
+        *self = Self { next: Some(now + EXAMINATION_INTERVAL), not_before: None, rests };
+    }
+
+    /// Returns when the next look begins; `None` when there is none.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Schedules a look as soon as possible, because a new server view arrived.
+    pub(super) fn view_came(&mut self, now: Instant) {
+        self.next = self.next.map(|_| self.not_before.map_or(now, |not_before| not_before.max(now)));
+    }
+
+    /// Records a look, after which `rest` is due because of the number of locks.
+    pub(super) fn examined(&mut self, now: Instant, rest: Duration) {
+        let rest = if self.rests { rest } else { Duration::ZERO };
+        self.not_before = Some(now + rest);
+        self.next = self.next.map(|_| now + rest.max(EXAMINATION_INTERVAL));
+    }
+}
+
+/// The changes of a look that are not reported yet: first the cleared findings, then the raised
+/// ones.
+#[derive(Debug, Default)]
+pub(super) struct UnreportedFindings {
+    cleared: vec::IntoIter<Arc<Finding>>,
+    raised: vec::IntoIter<Arc<Finding>>,
+    at: Timestamp,
+}
+
+impl UnreportedFindings {
+    /// Takes the result of a look. Findings forgotten after a cut count as cleared; they are raised
+    /// again if they still apply.
+    pub(super) fn new(looked: Looked) -> Self {
+        let Looked { at, forgotten: mut cleared, changes } = looked;
+        cleared.extend(changes.cleared);
+        Self { cleared: cleared.into_iter(), raised: changes.raised.into_iter(), at }
+    }
+}
+
+impl Iterator for UnreportedFindings {
+    /// A finding, whether it was raised, and when.
+    type Item = (Arc<Finding>, bool, Timestamp);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let cleared = self.cleared.next().map(|finding| (finding, false, self.at));
+        cleared.or_else(|| self.raised.next().map(|finding| (finding, true, self.at)))
+    }
+}
+
+/// The most nodes named one by one; of more, only their number is given.
+const MAX_NAMED: usize = 20;
+
+/// Fails when there are no locks and no root can be read.
+pub(super) fn some_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> anyhow::Result<()> {
+    let unreadable = unreadable_roots(locks, roots);
+    ensure!(
+        locks.lock_count() > 0 || unreadable.len() < roots.len(),
+        "none of the roots can be read: {}: name others with --root, or give an identity with --auth-file",
+        unreadable.join(", ")
+    );
+    Ok(())
+}
+
+/// Fails when a whole root cannot be read.
+pub(super) fn every_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> anyhow::Result<()> {
+    let unreadable = unreadable_roots(locks, roots);
+    ensure!(
+        unreadable.is_empty(),
+        "not every root can be read: {}: leave it out of --root, or give an identity with --auth-file",
+        unreadable.join(", ")
+    );
+    Ok(())
+}
+
+/// Returns the roots of which nothing can be read, each with the reason.
+fn unreadable_roots(locks: &LockTable, roots: &[ZnodePath]) -> Vec<String> {
+    // A root within an unreadable node is not read by itself.
+    let reason = |root: &ZnodePath| locks.unreadable().iter().find(|(place, _)| root.is_within(place));
+    roots.iter().filter_map(|root| reason(root).map(|(_, why)| format!("{root} ({why})"))).collect()
+}
+
+/// Reports each unreadable node once.
+#[derive(Debug, Default)]
+pub(super) struct UnreadableNotices {
+    reported: BTreeSet<ZnodePath>,
+}
+
+impl UnreadableNotices {
+    /// Returns a line for each node that has become unreadable, as long as there are few. A node
+    /// that was readable in between is reported again.
+    pub(super) fn next(&mut self, locks: &LockTable) -> String {
+        let places = locks.unreadable();
+        if places.is_empty() && self.reported.is_empty() {
+            return String::new();
+        }
+        self.reported.retain(|place| places.contains_key(place));
+        let unreported: Vec<(&ZnodePath, &String)> =
+            places.iter().filter(|(place, _)| !self.reported.contains(*place)).collect();
+        let mut text = String::new();
+        for (place, why) in unreported.iter().take(MAX_NAMED) {
+            text += &line(&format!("{place} cannot be read: {why}"));
+        }
+        if unreported.len() > MAX_NAMED {
+            text += &line(&format!("{} places more cannot be read", unreported.len() - MAX_NAMED));
+        }
+        self.reported.extend(unreported.into_iter().map(|(place, _)| place.clone()));
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{path, table};
+    use lockscope_base::znode::Timestamp;
+    use lockscope_model::queue::Change;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Makes the due look; returns the time from then until the next one.
+    fn pause_after(pace: &mut ExaminationPace, rest: Duration) -> Duration {
+        let now = pace.due().expect("findings are wanted");
+        pace.examined(now, rest);
+        pace.due().expect("findings are still wanted") - now
+    }
+
+    #[test]
+    fn few_locks_are_examined_once_a_second_and_very_many_after_a_rest() {
+        let mut pace = ExaminationPace::default();
+        let start = Instant::now();
+        assert_eq!(pace.due(), None, "nobody wants findings");
+        pace.start(start, true);
+        assert_eq!(pace.due(), Some(start + EXAMINATION_INTERVAL));
+        assert_eq!([0, 1, 7].map(|rest| pause_after(&mut pace, rest * SECOND)), [SECOND, SECOND, 7 * SECOND]);
+    }
+
+    #[test]
+    fn a_single_reading_does_not_rest() {
+        let mut pace = ExaminationPace::default();
+        pace.start(Instant::now(), false);
+        assert_eq!(pause_after(&mut pace, 10 * SECOND), SECOND);
+    }
+
+    #[test]
+    fn a_server_view_is_examined_at_once_unless_rest_is_due() {
+        let mut pace = ExaminationPace::default();
+        let now = Instant::now();
+        pace.view_came(now);
+        assert_eq!(pace.due(), None, "nobody wants findings");
+        pace.start(now, true);
+        pace.view_came(now);
+        assert_eq!(pace.due(), Some(now));
+        pace.examined(now, 10 * SECOND);
+        for second in 2..=5 {
+            pace.view_came(now + second * SECOND);
+            assert_eq!(pace.due(), Some(now + 10 * SECOND));
+        }
+        pace.view_came(now + 12 * SECOND);
+        assert_eq!(pace.due(), Some(now + 12 * SECOND));
+    }
+
+    fn closed<'a>(places: impl IntoIterator<Item = &'a str>) -> LockTable {
+        let unreadable = |place| Change::Unreadable { path: path(place), why: "no READ".into() };
+        table(places.into_iter().map(unreadable), Timestamp(0))
+    }
+
+    #[test]
+    fn only_a_completely_unreadable_root_is_an_error() {
+        let table = closed(["/a", "/b/c"]);
+        let refusal = |roots: &[&str]| {
+            let roots: Vec<ZnodePath> = roots.iter().copied().map(path).collect();
+            every_root_is_readable(&table, &roots).err().map(|error| error.to_string())
+        };
+        assert_eq!((refusal(&["/"]), refusal(&["/b", "/aa"])), (None, None));
+        let sentence = refusal(&["/b", "/a/x", "/b/c"]).unwrap();
+        assert!(sentence.contains("/a/x (no READ), /b/c (no READ)"), "{sentence}");
+    }
+
+    #[test]
+    fn a_node_is_reported_once_and_again_after_it_was_readable() {
+        let mut notices = UnreadableNotices::default();
+        assert_eq!(notices.next(&closed(["/a"])), "lockscope: /a cannot be read: no READ\n");
+        assert_eq!(notices.next(&closed(["/a"])), "");
+        assert_eq!(notices.next(&closed([])), "");
+        assert_eq!(notices.next(&closed(["/a"])).lines().count(), 1);
+    }
+
+    #[test]
+    fn of_very_many_nodes_the_number_is_reported() {
+        let places: Vec<String> = (0..1000).map(|n| format!("/closed{n}")).collect();
+        let text = UnreadableNotices::default().next(&closed(places.iter().map(String::as_str)));
+        assert_eq!(text.lines().count(), MAX_NAMED + 1);
+        assert!(text.ends_with("980 places more cannot be read\n"), "{text}");
     }
 }

@@ -1,24 +1,37 @@
 //! `lockscope watch`: prints events line by line.
+//!
+//! With several contexts it prints the events of all of them. Each context is followed by a task of
+//! its own. A context that fails is named, and the others go on.
+//!
+//! With `--store` it prints the events of a recording.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use super::duration;
-use super::exit_answer::ExitAnswer;
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
-use super::output::{json_of, send};
+use super::output::{ExitAnswer, json_of, note, send};
 use super::past::SpanOptions;
 use super::resolved::ResolvedOptions;
-use super::table_event::TableEvent;
-use super::unreadable::{UnreadableNotices, every_root_is_readable};
+use super::several::{Failures, InContext, PATIENCE};
+use super::table_event::{TableEvent, ToldEnsemble, UnreadableNotices, every_root_is_readable};
+use super::{options, past};
+use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_live::deadline::until;
-use lockscope_model::report::{EnsembleEventLine, FindingLine, GapLine, HappeningLine, InitialLine, SampleLine, lines};
+use lockscope_model::diagnose::FindingChanges;
+use lockscope_model::report::{
+    EnsembleEventLine, FindingLine, GapLine, HappeningLine, Initial, InitialLine, SampleLine, lines,
+};
+use lockscope_past::record::{Past, PastTime, Playback, PlaybackStep, Played};
 
 /// The most events whose lines are written together.
 pub(super) const MAX_EVENTS_AT_ONCE: usize = 1024;
@@ -27,7 +40,7 @@ pub(super) const MAX_EVENTS_AT_ONCE: usize = 1024;
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct WatchOptions {
     /// Stop after this time, as in 90s, 5m or 1h30m
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = options::parse_duration)]
     pub stop_after: Option<Duration>,
     #[command(flatten)]
     pub past: SpanOptions,
@@ -52,7 +65,7 @@ pub(super) async fn run(
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
         () = until(end) => if live.synced().is_some() { Ok(()) } else { Err(live.no_answer()) },
-        outcome = print(&mut live, settings, out) => outcome,
+        outcome = print_live(&mut live, settings, out) => outcome,
     };
     live.stop().await;
     outcome.map(|()| ExitAnswer::Yes)
@@ -60,7 +73,7 @@ pub(super) async fn run(
 
 /// Prints until something fails, or a root turns out to be unreadable when everything was first
 /// read. Other unreadable nodes are reported on stderr.
-async fn print(
+async fn print_live(
     live: &mut LiveTable,
     settings: &ResolvedOptions,
     out: &mut (impl AsyncWrite + Unpin),
@@ -116,6 +129,246 @@ pub(super) fn line(event: &TableEvent, format: Format, context: Option<&str>, ut
             json_of(context, &FindingLine::new(finding, *raised, *at))?
         }
     })
+}
+
+/// The most texts that wait to be written; each holds up to [`MAX_EVENTS_AT_ONCE`] lines. When the
+/// reader is slow, the contexts wait.
+const MAX_WAITING: usize = 16;
+
+/// What a task says of its context.
+enum Said {
+    Lines(String),
+    Failed(String, anyhow::Error),
+}
+
+/// Prints events until SIGINT or SIGTERM, or for `stop_after`, and ends the sessions. A context
+/// that does not answer is waited for; one that never answered, or that refuses the session, makes
+/// the command fail at the end.
+pub(super) async fn run_each(
+    contexts: Vec<InContext>,
+    format: Format,
+    stop_after: Option<Duration>,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<ExitAnswer> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let end = stop_after.map(|time| Instant::now() + time);
+    let mut failures = Failures::of(contexts.len());
+    let (sender, mut said) = mpsc::channel(MAX_WAITING);
+    let stop = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    for InContext { name, settings, .. } in contexts {
+        let (sender, stop) = (sender.clone(), stop.clone());
+        tasks.spawn(async move {
+            let followed = match settings {
+                Ok(settings) => follow(settings, &sender, &stop).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = followed {
+                // Nobody reads when the output has failed.
+                let _ = sender.send(Said::Failed(name, error)).await;
+            }
+        });
+    }
+    drop(sender);
+    let mut outcome = tokio::select! {
+        _ = interrupt.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+        () = until(end) => Ok(()),
+        outcome = print_said(&mut said, &mut failures, format, out) => outcome,
+    };
+    stop.cancel();
+    if outcome.is_ok() {
+        // What was seen before the end is still printed.
+        outcome = print_said(&mut said, &mut failures, format, out).await;
+    }
+    drop(said);
+    while tasks.join_next().await.is_some() {}
+    outcome?;
+    failures.end()?;
+    Ok(ExitAnswer::Yes)
+}
+
+/// Prints what the tasks say until all of them have ended.
+async fn print_said(
+    said: &mut mpsc::Receiver<Said>,
+    failures: &mut Failures,
+    format: Format,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<()> {
+    while let Some(said) = said.recv().await {
+        match said {
+            Said::Lines(lines) => send(out, &lines).await?,
+            Said::Failed(name, error) => {
+                let mut line = Vec::new();
+                failures.add(&name, &error, format, &mut line)?;
+                send(out, &String::from_utf8_lossy(&line)).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Follows one context until it fails or is stopped.
+async fn follow(settings: ResolvedOptions, said: &mpsc::Sender<Said>, stop: &CancellationToken) -> anyhow::Result<()> {
+    let settings = ResolvedOptions { timeout: PATIENCE, timeout_is_given: true, ..settings };
+    let mut live = LiveTable::start_to_watch(&settings)?;
+    live.survey(&settings, Duration::MAX)?;
+    let ended = stop.run_until_cancelled(say(&mut live, &settings, said)).await;
+    let never_answered = live.synced().is_none().then(|| live.no_answer());
+    live.stop().await;
+    match (ended, never_answered) {
+        (Some(failed), _) => failed,
+        (None, Some(error)) => Err(error),
+        (None, None) => Ok(()),
+    }
+}
+
+async fn say(live: &mut LiveTable, settings: &ResolvedOptions, said: &mpsc::Sender<Said>) -> anyhow::Result<()> {
+    let mut notices = UnreadableNotices::default();
+    let mut is_checked = false;
+    loop {
+        for events in live.next().await?.chunks(MAX_EVENTS_AT_ONCE) {
+            let lines = events.iter().map(|event| line(event, settings.format, settings.label(), settings.utc));
+            if said.send(Said::Lines(lines.collect::<std::io::Result<_>>()?)).await.is_err() {
+                return Ok(());
+            }
+        }
+        if !live.has_reported_start() {
+            continue;
+        }
+        if !is_checked {
+            every_root_is_readable(live.table(), &settings.roots)?;
+            is_checked = true;
+        }
+        let unreadable = notices.next(live.table());
+        if !unreadable.is_empty() {
+            // A closed stderr is ignored.
+            let _ = tokio::io::stderr().write_all(unreadable.as_bytes()).await;
+        }
+    }
+}
+
+/// Prints a part of a recording: the state at its beginning, and then every event.
+pub(super) async fn run_past(
+    settings: &ResolvedOptions,
+    store: &Path,
+    from: Option<PastTime>,
+    to: Option<PastTime>,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<ExitAnswer> {
+    let mut past = Past::open(store)?;
+    let TimeRange { from, to } = past::span(&mut past, from, to, store, settings.utc)?;
+    let begins = past.span()?.map_or(from, |all| all.from);
+    print_gap(TimeRange { from, to: begins }, settings, out).await?;
+    let mut playback = past::start_or_next(past, store, from, settings.utc)?;
+    let mut was_synced = playback.state().table.is_reporting();
+    if was_synced {
+        print_initial(&playback, from, settings, out).await?;
+    }
+    let mut told_ensemble = ToldEnsemble::default();
+    told_ensemble.news(playback.state().table.ensemble_line(), from);
+    while let Some(step) = playback.step()? {
+        if time_of(&step).is_some_and(|at| at > to) {
+            break;
+        }
+        let at = time_of(&step).unwrap_or(from);
+        let (mut events, found_at) = events(step, &mut was_synced, &playback, store, settings.utc);
+        events.extend(told_ensemble.news(playback.state().table.ensemble_line(), at));
+        print_events(events, settings, out).await?;
+        if let Some(at) = found_at {
+            print_initial(&playback, at, settings, out).await?;
+        }
+    }
+    let ends = Past::open(store)?.span()?.map_or(to, |all| all.to);
+    print_gap(TimeRange { from: ends, to }, settings, out).await?;
+    Ok(ExitAnswer::Yes)
+}
+
+/// Prints the gap between two moments, if there is time between them.
+async fn print_gap(
+    TimeRange { from, to: until }: TimeRange,
+    settings: &ResolvedOptions,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<()> {
+    let gap = (from < until).then_some(TableEvent::Gap { from, until });
+    print_events(gap.into_iter().collect(), settings, out).await
+}
+
+fn time_of(step: &PlaybackStep) -> Option<Timestamp> {
+    match step {
+        PlaybackStep::Entry { at, .. } => Some(*at),
+        PlaybackStep::Gap { from, .. } => Some(*from),
+        PlaybackStep::Damaged { .. } => None,
+    }
+}
+
+/// Returns the events of a step. If the step completes the known state, also returns when: at the
+/// end of the first reading, and after a gap.
+fn events(
+    step: PlaybackStep,
+    was_synced: &mut bool,
+    playback: &Playback,
+    store: &Path,
+    utc: bool,
+) -> (Vec<TableEvent>, Option<Timestamp>) {
+    match step {
+        PlaybackStep::Entry { at, played: Played::Happenings(happenings), is_synced } => {
+            let is_initial = is_synced && !std::mem::replace(was_synced, *was_synced || is_synced);
+            let events = happenings.into_iter().map(|happening| TableEvent::Happening(happening, None)).collect();
+            (events, is_initial.then_some(at))
+        }
+        PlaybackStep::Entry { at, played: Played::Findings(FindingChanges { raised, cleared }), .. } => {
+            let event = |raised| move |finding| TableEvent::Finding { finding, raised, at };
+            (cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect(), None)
+        }
+        PlaybackStep::Gap { from, until } => {
+            // After a damaged part, and at a seam, the whole state is known at once.
+            *was_synced = playback.state().table.is_reporting();
+            // At the seam between a recorder and a log only the state is known anew.
+            let gap = (from != until).then_some(TableEvent::Gap { from, until });
+            (gap.into_iter().collect(), was_synced.then_some(until))
+        }
+        PlaybackStep::Damaged { segment, damage } => {
+            note(&past::left_out(store, &segment, damage, utc));
+            (Vec::new(), None)
+        }
+    }
+}
+
+/// The most events of the initial state printed at once: the lines of all of them would fill the
+/// memory.
+const EVENTS_AT_ONCE: usize = 1_000;
+
+/// Prints the whole initial state.
+async fn print_initial(
+    playback: &Playback,
+    at: Timestamp,
+    settings: &ResolvedOptions,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<()> {
+    let table = &playback.state().table;
+    let mut events = Vec::new();
+    for lock in table.locks() {
+        events.extend(Initial::of_lock(lock, at, table).into_iter().map(TableEvent::Initial));
+        if events.len() >= EVENTS_AT_ONCE {
+            print_events(std::mem::take(&mut events), settings, out).await?;
+        }
+    }
+    print_events(events, settings, out).await
+}
+
+async fn print_events(
+    events: Vec<TableEvent>,
+    settings: &ResolvedOptions,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let lines: String =
+        events.iter().map(|event| line(event, settings.format, None, settings.utc)).collect::<std::io::Result<_>>()?;
+    send(out, &lines).await
 }
 
 #[cfg(test)]

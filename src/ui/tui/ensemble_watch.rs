@@ -10,25 +10,32 @@
 //!
 //! Costs to each ensemble that is not open: those of [`Observer`] and of a [`Surveyor`] that asks
 //! each server at most once in [`SURVEY_INTERVAL`], and never for watchers.
+//!
+//! A `Watcher` follows one ensemble and summarizes it. The `Board` has the latest summary of each;
+//! a new one replaces one that was not taken.
 
-mod board;
-mod watcher;
-
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::future::pending;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use self::board::Board;
-use self::watcher::Watcher;
 use super::app::{EnsembleReport, EnsembleRow, Filter, FoundLocks, WatchedEnsembles};
-use lockscope_live::observe::{ObserveOptions, Observer};
-use lockscope_live::zk::survey::SurveyOptions;
-use lockscope_model::diagnose::Thresholds;
+use lockscope_base::time::now;
+use lockscope_live::deadline::until;
+use lockscope_live::observe::{ObserveOptions, Observed, Observer};
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
+use lockscope_model::diagnose::{Thresholds, rest_between_checks};
+use lockscope_model::queue::Change;
 use lockscope_model::report::Ensemble;
+use lockscope_model::server_view::ServerView;
+use lockscope_model::summary::{ChangeRate, EnsembleSummary};
 use lockscope_past::record::LiveState;
 
 /// The shortest interval between questions to a server about itself.
@@ -263,5 +270,234 @@ impl EnsembleReports {
             Some(board) => board.next().await,
             None => std::future::pending().await,
         }
+    }
+}
+
+/// The shortest time between two looks for findings, and thus between two summaries.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Follows one ensemble.
+struct Watcher {
+    name: Arc<str>,
+    followed: Followed,
+    survey: SurveyOptions,
+    /// When the survey starts.
+    survey_from: Instant,
+    board: Arc<Board>,
+    /// The filter of the list.
+    filter: watch::Receiver<Filter>,
+    changes: ChangeRate,
+    posted: Option<EnsembleSummary>,
+    looked: Option<Instant>,
+    /// Whether something has changed since the last look.
+    is_changed: bool,
+    /// Whether the observer has ended by itself.
+    is_over: bool,
+}
+
+impl Watcher {
+    fn new(name: Arc<str>, followed: Followed, survey: SurveyOptions, after: Duration, board: Arc<Board>) -> Self {
+        Self {
+            name,
+            followed,
+            survey,
+            survey_from: Instant::now() + after,
+            filter: board.filter(),
+            board,
+            changes: ChangeRate::default(),
+            posted: None,
+            looked: None,
+            is_changed: true,
+            is_over: false,
+        }
+    }
+
+    /// Watches until it is stopped. Returns what it followed.
+    async fn watch(mut self, stop: CancellationToken) -> Followed {
+        let mut surveyor: Option<Surveyor> = None;
+        loop {
+            let starts = surveyor.is_none() && self.survey.by != ViewBy::Off && self.has_read();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = until(self.next_look()) => self.look(),
+                // The board lives as long as the watcher.
+                Ok(()) = self.filter.changed() => self.post(),
+                () = sleep_until(self.survey_from), if starts => {
+                    // A malformed connect string is refused long before.
+                    let before = self.followed.live.table().view();
+                    surveyor = Surveyor::start_after(self.survey.clone(), before).ok();
+                    self.survey_from += self.survey.min_interval;
+                }
+                batch = self.followed.observer.next(), if !self.is_over => {
+                    (self.is_over, self.is_changed) = (batch.is_none(), true);
+                    self.take(batch.unwrap_or_default());
+                }
+                view = viewed(surveyor.as_mut()) => {
+                    self.followed.observer.compare_members(&view);
+                    self.take(vec![Observed { at: view.at, change: Change::Surveyed { view } }]);
+                }
+            }
+        }
+        if let Some(surveyor) = surveyor {
+            surveyor.stop().await;
+        }
+        self.followed
+    }
+
+    /// Whether the locks were read, after which the servers are asked.
+    fn has_read(&self) -> bool {
+        self.followed.live.table().last_true().is_some()
+    }
+
+    /// When to look for findings next: waits become longer without a change too.
+    fn next_look(&self) -> Option<Instant> {
+        let table = self.followed.live.table();
+        let is_wanted = self.is_changed || (table.is_live() && table.contender_count() > 0);
+        let interval = LOOK_INTERVAL + rest_between_checks(table);
+        is_wanted.then(|| self.looked.map_or_else(Instant::now, |looked| looked + interval))
+    }
+
+    fn take(&mut self, batch: Vec<Observed>) {
+        let was_live = self.followed.live.table().is_live();
+        let mut changes = 0;
+        for Observed { at, change } in batch {
+            changes += usize::from(is_of_node(&change));
+            self.followed.live.apply(change, at, None);
+        }
+        // What the first reading finds is no change.
+        if was_live {
+            self.changes.add(changes, now());
+        }
+        self.is_changed = true;
+        if was_live != self.followed.live.table().is_live() {
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        let (at, live) = (now(), &mut self.followed.live);
+        live.take_touched();
+        live.diagnose(at, None);
+        let before = self.posted.as_ref();
+        let summary = EnsembleSummary::new(live.table(), live.diagnosis(), &self.changes, before, at);
+        (self.looked, self.is_changed) = (Some(Instant::now()), false);
+        self.posted = Some(summary);
+        self.post();
+    }
+
+    /// Posts the latest summary, and the locks that pass the filter of the list.
+    fn post(&mut self) {
+        let Some(summary) = self.posted.clone() else { return };
+        let live = &self.followed.live;
+        let filter = self.filter.borrow_and_update().clone();
+        let found = FoundLocks::of(&filter, live.table(), live.diagnosis(), now());
+        self.board.post(EnsembleReport { name: Arc::clone(&self.name), summary, found });
+    }
+}
+
+fn is_of_node(change: &Change) -> bool {
+    !matches!(
+        change,
+        Change::Surveyed { .. } | Change::Compared { .. } | Change::Connection(_) | Change::Syncing | Change::Synced
+    )
+}
+
+/// Waits for the next view; forever without a surveyor.
+async fn viewed(surveyor: Option<&mut Surveyor>) -> Arc<ServerView> {
+    match surveyor {
+        Some(surveyor) => match surveyor.next().await {
+            Some(view) => view,
+            None => pending().await,
+        },
+        None => pending().await,
+    }
+}
+
+/// The shortest time between two takes: summaries that come meanwhile are taken together.
+const GATHER: Duration = Duration::from_millis(250);
+
+#[derive(Debug, Default)]
+struct Board {
+    untaken: Mutex<Untaken>,
+    posted: Notify,
+    /// The filter of the list.
+    filter: watch::Sender<Filter>,
+}
+
+#[derive(Debug, Default)]
+struct Untaken {
+    reports: BTreeMap<Arc<str>, EnsembleReport>,
+    taken: Option<Instant>,
+}
+
+impl Board {
+    /// Sets the filter of the list, for which each ensemble is looked through.
+    fn set_filter(&self, filter: Filter) {
+        self.filter.send_replace(filter);
+    }
+
+    /// Returns the filter of the list, now and later.
+    fn filter(&self) -> watch::Receiver<Filter> {
+        self.filter.subscribe()
+    }
+
+    /// Posts a report. Never waits.
+    fn post(&self, report: EnsembleReport) {
+        let mut untaken = self.untaken.lock().unwrap_or_else(PoisonError::into_inner);
+        untaken.reports.insert(Arc::clone(&report.name), report);
+        drop(untaken);
+        self.posted.notify_one();
+    }
+
+    /// Waits for summaries and takes them. Cancel safe.
+    async fn next(&self) -> Vec<EnsembleReport> {
+        loop {
+            let due = {
+                let mut untaken = self.untaken.lock().unwrap_or_else(PoisonError::into_inner);
+                let due = untaken.taken.map(|taken| taken + GATHER).filter(|due| *due > Instant::now());
+                if due.is_none() && !untaken.reports.is_empty() {
+                    untaken.taken = Some(Instant::now());
+                    return std::mem::take(&mut untaken.reports).into_values().collect();
+                }
+                due
+            };
+            match due {
+                Some(due) => sleep_until(due).await,
+                None => self.posted.notified().await,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::app::FoundLocks;
+    use lockscope_model::diagnose::{Diagnosis, Thresholds};
+    use lockscope_model::queue::LockTable;
+    use lockscope_model::summary::{ChangeRate, EnsembleSummary};
+
+    fn report(name: &str, at: i64) -> EnsembleReport {
+        let diagnosis = Diagnosis::new(Thresholds::default());
+        let at = lockscope_base::znode::Timestamp(at);
+        let summary = EnsembleSummary::new(&LockTable::new([]), &diagnosis, &ChangeRate::default(), None, at);
+        EnsembleReport { name: name.into(), summary, found: FoundLocks::default() }
+    }
+
+    #[tokio::test]
+    async fn a_summary_that_was_not_taken_is_replaced_and_takes_are_apart() {
+        let board = Board::default();
+        board.post(report("one", 1));
+        let began = Instant::now();
+        assert_eq!(board.next().await.len(), 1);
+        for at in 2..9 {
+            board.post(report("one", at));
+        }
+        board.post(report("other", 9));
+        let taken = board.next().await;
+        let taken: Vec<_> = taken.iter().map(|report| (&*report.name, report.summary.at.0)).collect();
+        assert_eq!(taken, [("one", 8), ("other", 9)]);
+        assert!(began.elapsed() >= GATHER, "the second take waits");
     }
 }

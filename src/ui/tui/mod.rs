@@ -1,23 +1,23 @@
-//! The screen: live, in a terminal.
+//! The screen: live, or on a recording, in a terminal.
 //!
 //! ```text
-//! terminal, signals --> input --> App::update --> Effect --> run carries it out
-//! observer --Change-------------> (app/, pure)
-//!                                      |
-//!                                 view::draw, at most 60 times a second, never when idle
+//! terminal, signals --> terminal --> App::update --> Effect --> run carries it out
+//! observer --Change----------------> (app/, pure)
+//!                                         |
+//!                                    view::draw, at most 60 times a second, never when idle
 //! ```
 //!
-//! - `key`, `screen`, `keymap`: keys, screens, and what the keys do, as data; pure.
+//! - `screen`, `keymap`: screens, the columns of their lists, keys, and what the keys do, as data;
+//!   pure.
 //! - `own_command`: programs of the config file that run with values of a row; pure.
-//! - `columns`: which columns of a list fit, and where; pure.
 //! - `lock_history`: the history of each lock, within bounds; pure.
 //! - `page`: the content of text pages, as data; pure.
 //! - `picture`: a queue as a picture, and the watch events that travel in it, as data; pure.
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
-//! - `view`: one file a screen, drawn with `widget` and `theme`.
-//! - `run`, `terminal`, `input`, `frames`, `sources`, `options_source`, `fleet_tasks`,
-//!   `command_runner`, `deletion_runner`, `ensemble_watch`, `node_reader`, `past_importer`, `past_reader`, `past_writer`: the loop and
-//!   everything it drives; `replay_run` starts the loop on a recording.
+//! - `view`: draws the screens with `widget` and `theme`.
+//! - `run`, `terminal`, `live_parts`, `command_runner`, `background`, `ensemble_watch`,
+//!   `past_reader`, `past_writer`: the loop and everything it drives. [`replay`] starts the loop on
+//!   a recording: no ensemble is contacted, and no client is started.
 //!
 //! Architecture invariant: dependencies point up this list only. `page` and `app` know no ratatui,
 //! and neither `view` nor `widget`. A page is made of plain values, never of the app. `widget`
@@ -28,34 +28,23 @@
 // are no stable interface.
 #[doc(hidden)]
 pub mod app;
-#[doc(hidden)]
-mod columns;
+mod background;
 mod command_runner;
-mod deletion_runner;
 mod ensemble_watch;
-#[doc(hidden)]
-pub mod fleet_tasks;
-mod frames;
-mod input;
-#[doc(hidden)]
-mod key;
 mod keymap;
+#[doc(hidden)]
+pub mod live_parts;
 mod lock_history;
-mod node_reader;
-mod options_source;
 mod own_command;
 mod page;
-mod past_importer;
 mod past_reader;
 mod past_writer;
 #[doc(hidden)]
 pub mod picture;
-mod replay_run;
 #[doc(hidden)]
 pub mod run;
 #[doc(hidden)]
 mod screen;
-mod sources;
 #[doc(hidden)]
 pub mod terminal;
 #[doc(hidden)]
@@ -64,11 +53,11 @@ pub mod theme;
 pub mod view;
 mod widget;
 
-#[cfg(test)]
-mod testing;
-
 use std::error::Error;
-use std::io::{self, BufWriter, Stdout, Write};
+use std::future::pending;
+use std::io;
+use std::io::{BufWriter, Stdout, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,31 +66,35 @@ use ratatui::backend::CrosstermBackend;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-use self::app::{App, Event, Settings, Tour};
-pub use self::app::{Bindings, Screen, ScreenChoices, ScreensChosen, WantedKeys};
-use self::deletion_runner::DeletionRunner;
-pub use self::ensemble_watch::{EnsembleOptions, WatchOptions};
+use self::app::Tour;
 use self::ensemble_watch::{Ensembles, Followed};
-use self::fleet_tasks::FleetTasks;
-use self::input::{ProcessSignals, TerminalEvents};
-use self::node_reader::NodeReader;
-pub use self::options_source::{OptionsSource, ReadAgain};
-pub use self::own_command::{CommandOutput, OwnCommand, OwnProgram};
-use self::past_importer::PastImporter;
 use self::past_writer::{LivePast, PastWriter};
-pub use self::past_writer::{PastError, PastPlace};
-pub use self::replay_run::{ReplayOptions, replay};
-use self::run::Console;
-use self::sources::Sources;
-use self::terminal::TerminalGuard;
-use self::theme::Theme;
-pub use self::theme::{BadTheme, Palette, ThemeName};
+use app::{App, Event, FleetSide, Replay, Settings, Travel};
+use background::{DeletionRunner, NodeReader};
+use live_parts::{FleetTasks, Sources};
 use lockscope_base::time::now;
-use lockscope_live::observe::{ObserveOptions, Observer};
+use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_lab::contend::{FleetCommand, Scenario};
+use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::BadConnectString;
-use lockscope_live::zk::survey::{SurveyOptions, Surveyor};
+use lockscope_live::zk::survey::{SurveyOptions, Surveyor, WatchersWanted};
 use lockscope_model::report::Ensemble;
 use lockscope_past::record::{Batch, LiveState, StoreError};
+use past_reader::PastReader;
+use past_writer::PastImporter;
+use run::{ChangeSource, Console, FleetControl};
+use terminal::{ProcessSignals, TerminalEvents, TerminalGuard};
+use theme::Theme;
+
+pub use self::app::{Bindings, Screen, ScreenChoices, ScreensChosen, WantedKeys};
+pub use self::ensemble_watch::{EnsembleOptions, WatchOptions};
+pub use self::own_command::{CommandOutput, OwnCommand, OwnProgram};
+pub use self::past_writer::{PastError, PastPlace};
+pub use self::theme::{BadTheme, Palette, ThemeName};
+pub use background::{OptionsSource, ReadAgain};
+
+#[cfg(test)]
+mod testing;
 
 /// How long the end of the program waits for a confirmed deletion.
 const MAX_WAIT_FOR_DELETION: Duration = Duration::from_secs(12);
@@ -344,4 +337,84 @@ async fn finish(mut tasks: JoinSet<Event>, silent: bool) {
         let _ = writeln!(io::stderr(), "Waiting for the deletion to finish.");
     }
     let _ = timeout(MAX_WAIT_FOR_DELETION, async { while tasks.join_next().await.is_some() {} }).await;
+}
+
+/// The options of the screen on a recording.
+#[derive(Clone, Debug)]
+pub struct ReplayOptions {
+    /// The file.
+    pub store: PathBuf,
+    /// The time to begin at; `None` for the end of the recording.
+    pub at: Option<Timestamp>,
+    /// Whether to draw with ASCII only, for terminals without UTF-8.
+    pub ascii: bool,
+    /// The colours. `NO_COLOR` in the environment replaces them with those of
+    /// [`ThemeName::Mono`](ThemeName::Mono).
+    pub theme: Palette,
+    /// Whether to capture the mouse, which then can no longer select text.
+    pub mouse: bool,
+    /// Whether times are first shown in UTC.
+    pub utc: bool,
+    /// The keys that differ from the defaults.
+    pub bindings: Bindings,
+    /// The initial columns and order of the lists.
+    pub screens: ScreensChosen,
+    /// The user's own commands.
+    pub commands: Vec<OwnCommand>,
+}
+
+/// Shows a recording until the user leaves, a signal ends the program, or the terminal is closed.
+/// Every way out restores the terminal.
+pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
+    if !terminal::is_there() {
+        return Err(TuiError::NoTerminal);
+    }
+    crossterm::style::force_color_output(true);
+    let theme = Theme::of(terminal::colours(options.theme), options.ascii);
+    let (past, outline, connect) = PastReader::open(&options.store, options.utc)?;
+    let name = options.store.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let first = past.travel(outline.until, outline.until, &Travel::To(options.at.unwrap_or(outline.until)));
+    let settings = Settings {
+        connect: connect.clone(),
+        utc: options.utc,
+        ascii: options.ascii,
+        asks_servers: true,
+        bindings: options.bindings,
+        screens: options.screens,
+        commands: options.commands,
+        ..Settings::default()
+    };
+    let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
+    let taken = TerminalGuard::take_over(options.mouse).map_err(TuiError::terminal)?;
+    let surface = taken.surface().map_err(TuiError::terminal)?;
+    let size = surface.size().map_err(TuiError::terminal)?;
+    let mut app = App::new(settings, (size.width, size.height), now()).with_replay(Replay::new(name, connect, outline));
+    app.update(first, now());
+    let mut console = Console::new(app, theme, surface, taken).with_past(past);
+    let ended = Box::pin(console.run(&mut TerminalEvents::default(), &mut Nothing, &mut orders, &mut Nothing)).await;
+    match ended {
+        // A closed terminal is the end of the program; nobody could read an error.
+        Err(TuiError::Terminal(_)) if !terminal::is_there() => Ok(()),
+        ended => ended,
+    }
+}
+
+/// Stands in for the ensemble and the test clients, which a recording does not have.
+struct Nothing;
+
+impl ChangeSource for Nothing {
+    async fn next(&mut self) -> Option<Vec<Observed>> {
+        pending().await
+    }
+    fn set_watchers_wanted(&mut self, _: WatchersWanted) {}
+    fn set_open_queue(&mut self, _: Option<ZnodePath>) {}
+}
+
+impl FleetControl for Nothing {
+    async fn next(&mut self) -> Event {
+        pending().await
+    }
+    fn start(&mut self, _: FleetSide, _: Scenario) {}
+    fn order(&mut self, _: FleetSide, _: FleetCommand) {}
+    fn stop(&mut self, _: FleetSide) {}
 }

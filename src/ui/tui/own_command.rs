@@ -3,22 +3,20 @@
 //! Architecture invariant: a value comes from znodes and servers, which anybody may have written.
 //! It stays inside one argument, it is never the program or the text of a shell, and it never
 //! becomes an option.
-
-mod template;
-#[cfg(test)]
-mod tests;
-mod value;
+//!
+//! An argument is a `Template` with places for values. Some values are refused.
 
 use std::time::Duration;
 
-use self::template::Template;
-pub use self::value::{OwnValue, OwnValues, host_of};
-use self::value::{known, like_an_option};
-use super::key::Key;
+use super::keymap::key::Key;
 use super::screen::Screen;
+
+#[cfg(test)]
+mod tests;
 
 /// The most bytes of a program with its arguments as the config file has them.
 const MAX_RUN_BYTES: usize = 32 * 1024;
+
 /// The most words of a program with its arguments.
 const MAX_WORDS: usize = 100;
 
@@ -194,4 +192,195 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The longest value, in bytes: longer ones are refused.
+pub const MAX_VALUE_BYTES: usize = 4096;
+
+/// A value that a command can be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnValue {
+    /// The path of the selected lock or node.
+    Path,
+    /// The session that owns the selected row, as `0x` and hex digits.
+    Session,
+    /// The address of that session's client, as the servers report it, without its port.
+    ClientHost,
+    /// The name of the context.
+    Context,
+}
+
+impl OwnValue {
+    pub const ALL: [Self; 4] = [Self::Path, Self::Session, Self::ClientHost, Self::Context];
+
+    /// Returns the name in the config file, with its braces.
+    pub const fn place(self) -> &'static str {
+        match self {
+            Self::Path => "{path}",
+            Self::Session => "{session}",
+            Self::ClientHost => "{client_host}",
+            Self::Context => "{context}",
+        }
+    }
+
+    /// Returns the name of the environment variable of a shell.
+    pub const fn variable(self) -> &'static str {
+        match self {
+            Self::Path => "LOCKSCOPE_PATH",
+            Self::Session => "LOCKSCOPE_SESSION",
+            Self::ClientHost => "LOCKSCOPE_CLIENT_HOST",
+            Self::Context => "LOCKSCOPE_CONTEXT",
+        }
+    }
+
+    const fn why_unknown(self) -> &'static str {
+        match self {
+            Self::Path => "this row has no node",
+            Self::Session => "no session belongs to this row",
+            Self::ClientHost => "the servers do not report it",
+            Self::Context => "no context of the config file is in force",
+        }
+    }
+
+    /// Returns whether rows of a screen can have the value.
+    pub fn is_on(self, screen: Screen) -> bool {
+        let has_sessions = matches!(
+            screen,
+            Screen::Locks
+                | Screen::Queue
+                | Screen::Sessions
+                | Screen::Session
+                | Screen::Waits
+                | Screen::Timeline
+                | Screen::History
+        );
+        match self {
+            Self::Path if matches!(screen, Screen::Audit | Screen::Node) => true,
+            Self::Path => has_sessions && !matches!(screen, Screen::Sessions | Screen::Waits),
+            Self::Session | Self::ClientHost => has_sessions,
+            Self::Context => true,
+        }
+    }
+}
+
+/// The values of the selected row; `None` where a value is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnValues {
+    pub path: Option<String>,
+    pub session: Option<String>,
+    pub client_host: Option<String>,
+    pub context: Option<String>,
+}
+
+impl OwnValues {
+    fn get(&self, value: OwnValue) -> Option<&str> {
+        let known = match value {
+            OwnValue::Path => &self.path,
+            OwnValue::Session => &self.session,
+            OwnValue::ClientHost => &self.client_host,
+            OwnValue::Context => &self.context,
+        };
+        known.as_deref().filter(|known| !known.is_empty())
+    }
+}
+
+/// Returns the host of an address such as `10.0.0.7:40312` or `[::1]:40312`.
+pub fn host_of(address: &str) -> &str {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+}
+
+/// Returns a value that may be given to a program; the error says why it may not.
+pub fn known(value: OwnValue, values: &OwnValues) -> Result<&str, String> {
+    let place = value.place();
+    let known = values.get(value).ok_or_else(|| format!("{place} is not known here: {}", value.why_unknown()))?;
+    if let Some(letter) = known.chars().find(|letter| letter.is_control()) {
+        return Err(format!("{place} has the control character U+{:04X} in it", u32::from(letter)));
+    }
+    if known.len() > MAX_VALUE_BYTES {
+        return Err(format!("{place} is longer than {MAX_VALUE_BYTES} bytes"));
+    }
+    Ok(known)
+}
+
+pub fn like_an_option(value: OwnValue, known: &str) -> String {
+    format!("{} is `{known}`, which begins with a dash: the program would take it for an option", value.place())
+}
+
+/// One argument with places for values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Value(OwnValue),
+}
+
+impl Part {
+    fn shown(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Value(value) => value.place(),
+        }
+    }
+}
+
+impl Template {
+    /// Reads an argument. `{{` and `}}` stand for braces.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
+        while let Some(letter) = rest.chars().next() {
+            let brace = ["{{", "}}"].into_iter().find(|brace| rest.starts_with(brace));
+            if brace.is_some() {
+                plain.push(letter);
+                rest = &rest[2..];
+            } else if letter == '{' || letter == '}' {
+                let found = OwnValue::ALL.into_iter().find(|value| rest.starts_with(value.place()));
+                let value = found.ok_or_else(|| {
+                    let known = OwnValue::ALL.map(OwnValue::place).join(", ");
+                    format!("{text:?} has no value there: there are {known}, and {{{{ and }}}} stand for braces")
+                })?;
+                if !plain.is_empty() {
+                    parts.push(Part::Text(std::mem::take(&mut plain)));
+                }
+                parts.push(Part::Value(value));
+                rest = &rest[value.place().len()..];
+            } else {
+                plain.push(letter);
+                rest = &rest[letter.len_utf8()..];
+            }
+        }
+        if !plain.is_empty() {
+            parts.push(Part::Text(plain));
+        }
+        Ok(Self(parts))
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = OwnValue> {
+        self.0.iter().filter_map(|part| if let Part::Value(value) = part { Some(*value) } else { None })
+    }
+
+    /// Returns the argument as the config file has it.
+    pub fn shown(&self) -> String {
+        self.0.iter().map(Part::shown).collect()
+    }
+
+    /// Returns the argument; the error says which value is not allowed there.
+    pub fn fill(&self, values: &OwnValues) -> Result<String, String> {
+        let mut filled = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => filled.push_str(text),
+                Part::Value(value) => {
+                    let known = known(*value, values)?;
+                    if filled.is_empty() && known.starts_with('-') {
+                        return Err(like_an_option(*value, known));
+                    }
+                    filled.push_str(known);
+                }
+            }
+        }
+        Ok(filled)
+    }
 }

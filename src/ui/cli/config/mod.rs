@@ -4,36 +4,32 @@
 //! Every entry is read on its own: a wrong one is a [`Mistake`], and the others stay valid.
 //! [`parse_over`] has a line for each section of the file. The function of a section takes its
 //! entry, returns its value, and adds its mistakes.
+//!
+//! A context is a named set of options, one for each ensemble.
 
-mod commands;
-mod contexts;
-mod elections;
-mod entry;
-mod keys;
-mod mistake;
-mod option_entries;
-mod recipes;
-mod screens;
-mod syntax;
-#[cfg(test)]
-mod tests;
+mod entries;
+mod sections;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub(super) use contexts::Context;
-pub(super) use mistake::Mistake;
-use mistake::Mistakes;
-use option_entries::{OptionEntries, SoundEntries};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
-use super::merge::Merge;
-use super::options::SharedOptions;
+use super::options::{Merge, SharedOptions};
 use crate::tui::{Bindings, OwnCommand, ScreensChosen};
+use entries::{Mistakes, OptionEntries, SoundEntries};
 use lockscope_base::recipe::OwnRecipe;
-use lockscope_files::{self as files, FileError, Sensitivity};
+use lockscope_files as files;
+use lockscope_files::{FileError, Sensitivity};
 use lockscope_live::zk;
 use lockscope_model::diagnose::Flapping;
 use lockscope_model::queue::Expectation;
+
+pub(super) use entries::Mistake;
+
+#[cfg(test)]
+mod tests;
 
 /// The largest config file that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
@@ -154,34 +150,105 @@ pub(super) fn parse(text: &str, path: &Path) -> Config {
 fn parse_over(text: &str, path: &Path, earlier: &Config) -> Config {
     let mut mistakes = Mistakes::of(text, path);
     let mut config = Config { is_there: true, ..Config::default() };
-    if let Some(text) = syntax::without_bad_lines(text, &mut mistakes) {
-        let table = syntax::table(&text);
-        let OptionEntries { options, sound } = option_entries::read(&table, &SECTIONS, &earlier.sound, &mut mistakes);
+    if let Some(text) = entries::without_bad_lines(text, &mut mistakes) {
+        let table = entries::table(&text);
+        let OptionEntries { options, sound } = entries::read_options(&table, &SECTIONS, &earlier.sound, &mut mistakes);
         (config.options, config.sound) = (options, sound);
         if let Some(value) = table.get("recipe") {
-            config.recipes = recipes::read(value, &mut mistakes);
+            config.recipes = sections::read_recipes(value, &mut mistakes);
         }
         if let Some(value) = table.get("expect") {
-            config.expected = elections::read_expected(value, &mut mistakes);
+            config.expected = sections::read_expected(value, &mut mistakes);
         }
         if let Some(value) = table.get("flapping") {
-            config.flapping = elections::read_flapping(value, earlier.flapping, &mut mistakes);
+            config.flapping = sections::read_flapping(value, earlier.flapping, &mut mistakes);
         }
         if let Some(value) = table.get("context") {
-            config.contexts = contexts::read(value, &earlier.contexts, &mut mistakes);
+            config.contexts = read_contexts(value, &earlier.contexts, &mut mistakes);
         }
         if let Some(value) = table.get("keys") {
-            config.bindings = keys::read(value, &earlier.bindings, &mut |at, problem| mistakes.record(at, problem));
+            config.bindings =
+                sections::read_keys(value, &earlier.bindings, &mut |at, problem| mistakes.record(at, problem));
         }
         if let Some(value) = table.get("command") {
-            config.commands = commands::read(value, &config.bindings, &earlier.commands, &mut mistakes);
+            config.commands = sections::read_commands(value, &config.bindings, &earlier.commands, &mut mistakes);
         }
         if let Some(value) = table.get("screen") {
-            config.screens = screens::read(value, &earlier.screens, &mut |at, problem| mistakes.record(at, problem));
+            config.screens =
+                sections::read_screens(value, &earlier.screens, &mut |at, problem| mistakes.record(at, problem));
         }
     } else {
         config = Config { is_there: true, ..earlier.clone() };
     }
     config.mistakes = mistakes.in_order();
     config
+}
+
+/// The longest name of a context, in bytes: the name appears in the header.
+const MAX_NAME: usize = 64;
+
+/// The one key of a context that is not an option.
+const PRODUCTION: &str = "production";
+
+/// The options of one ensemble.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Context {
+    /// The options that the context sets; the others come from the top of the file.
+    pub options: SharedOptions,
+    /// Whether the ensemble is in production: the screen says so, and deletions ask for the
+    /// context's name.
+    pub production: bool,
+    sound: SoundEntries,
+}
+
+/// Reads all `[context.NAME]` tables.
+fn read_contexts(
+    all: &Spanned<DeValue<'_>>,
+    earlier: &BTreeMap<String, Context>,
+    mistakes: &mut Mistakes<'_>,
+) -> BTreeMap<String, Context> {
+    let mut contexts = BTreeMap::new();
+    let Some(tables) = all.get_ref().as_table() else {
+        mistakes
+            .record(all.span(), "context holds tables: write [context.NAME], and the options of that ensemble below");
+        return contexts;
+    };
+    for (name, value) in tables {
+        let (name, at) = (name.get_ref().to_string(), name.span());
+        if !is_name(&name) {
+            let problem = format!(
+                "{name:?} is no name for a context: up to {MAX_NAME} letters, digits, dots, dashes and underscores are"
+            );
+            mistakes.record(at, &problem);
+        } else if let Some(table) = value.get_ref().as_table() {
+            mistakes.enter(Some(&name));
+            let context = read_context(table, earlier.get(&name), mistakes);
+            mistakes.enter(None);
+            contexts.insert(name, context);
+        } else {
+            let problem = format!("{name:?} is no option of contexts: write [context.{name}], and its options below");
+            mistakes.record(at, &problem);
+        }
+    }
+    contexts
+}
+
+fn read_context(table: &DeTable<'_>, earlier: Option<&Context>, mistakes: &mut Mistakes<'_>) -> Context {
+    let nothing = SoundEntries::new();
+    let kept = earlier.map_or(&nothing, |context| &context.sound);
+    let OptionEntries { options, sound } = entries::read_options(table, &[PRODUCTION], kept, mistakes);
+    let production = table.get(PRODUCTION).is_some_and(|value| {
+        value.get_ref().as_bool().unwrap_or_else(|| {
+            let found = value.get_ref().type_str();
+            mistakes.refuse(value.span(), &format!("production: it is a {found}, and true or false is wanted"));
+            // An invalid value counts as `true`: its author wanted to be asked.
+            true
+        })
+    });
+    Context { options, production, sound }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }

@@ -237,7 +237,7 @@ fn the_documented_example_holds_every_option_at_its_default() {
     let lines = top.lines().filter_map(|line| line.strip_prefix("#")).filter(|line| !line.starts_with(' '));
     let lines: Vec<&str> = lines.collect();
     let mut listed: Vec<&str> = lines.iter().filter_map(|line| line.split(' ').next()).collect();
-    let mut keys = option_entries::keys();
+    let mut keys = super::entries::keys();
     listed.sort_unstable();
     keys.sort_unstable();
     assert_eq!(listed, keys);

@@ -1,9 +1,18 @@
-//! The outcome of one fleet for people, one figure per line.
+//! The outcomes of test clients for people: that of one fleet, one figure a line, and a comparison
+//! as a table, two plots and a conclusion.
+//!
+//! A plot draws two curves over the number of clients with characters. Both axes are logarithmic: a
+//! herd's cost grows with a power of its size, which is then a straight line.
+
+use std::fmt::Write;
 
 use lockscope_base::znode::escaped;
-use lockscope_lab::contend::{FleetOutcome, Overlap, Quantiles, ServerEvents};
+use lockscope_lab::contend::{ComparedFleets, Comparison, FleetOutcome, Overlap, Quantiles, ServerEvents};
 use lockscope_model::text::human::{count, latency, plural, rate, ratio};
-use lockscope_model::text::{Align, columns};
+use lockscope_model::text::{Align, Charset, columns};
+
+#[cfg(test)]
+mod tests;
 
 /// Printed for an unknown figure.
 pub(super) const UNKNOWN: &str = "-";
@@ -16,10 +25,10 @@ fn figure(label: &str, number: impl Into<Option<u64>>, meaning: impl Into<String
 }
 
 /// Returns the aligned figures, and the problems below them.
-pub(super) fn table(outcome: &FleetOutcome) -> String {
-    let mut text = format!("{}\n\n", heading(outcome));
+pub(super) fn figures_table(outcome: &FleetOutcome) -> String {
+    let mut text = format!("{}\n\n", fleet_heading(outcome));
     text += &columns(
-        &[traffic(outcome), times(outcome), order(outcome)].concat(),
+        &[traffic(outcome), waits_and_holds(outcome), order(outcome)].concat(),
         [Align::Left, Align::Right, Align::Left],
     );
     for line in outcome.overlaps.iter().map(overlap).chain(troubles(outcome)) {
@@ -30,7 +39,7 @@ pub(super) fn table(outcome: &FleetOutcome) -> String {
 }
 
 /// Describes the fleet, its lock and its end.
-fn heading(outcome: &FleetOutcome) -> String {
+fn fleet_heading(outcome: &FleetOutcome) -> String {
     let rounds = match outcome.rounds {
         Some(1) => "1 round each".to_owned(),
         Some(rounds) => format!("{} rounds each", count(rounds)),
@@ -88,7 +97,7 @@ fn percent(share: f64) -> u64 {
     (share.clamp(0.0, 1.0) * 100.0).round() as u64
 }
 
-fn times(outcome: &FleetOutcome) -> Vec<Figure> {
+fn waits_and_holds(outcome: &FleetOutcome) -> Vec<Figure> {
     let row = |label, times: &Quantiles| {
         let Quantiles { count, p50, p90, p99, max } = *times;
         let [p50, p90, p99, max] = [p50, p90, p99, max].map(latency);
@@ -148,123 +157,329 @@ pub(super) fn per(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { of as f64 / all as f64 }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
+/// A title above several columns.
+struct Group {
+    title: &'static str,
+    columns: &'static [&'static str],
+}
 
-    use super::super::testing::outcome;
-    use super::*;
-    use lockscope_base::znode::Zxid;
-    use lockscope_lab::contend::ClientId;
+/// The columns that compare herd and chain.
+const HERD_AND_CHAIN: [Group; 5] = [
+    Group { title: "", columns: &["CLIENTS"] },
+    Group { title: "ACQUISITIONS/S", columns: &["herd", "chain", "ratio"] },
+    Group { title: "EVENTS AN ACQUISITION", columns: &["herd", "chain", "ratio"] },
+    Group { title: "AT MOST", columns: &["herd", "chain"] },
+    Group { title: "SERVERS SAY", columns: &["herd", "chain"] },
+];
 
-    #[test]
-    fn every_figure_has_its_line() {
-        insta::assert_snapshot!(table(&outcome("chain", 50)), @r"
-        chain at /lockscope/chain: 50 clients, 20 rounds each, seed 42
+/// The columns that compare the chain and the look-ahead chain.
+const CHAIN_AND_AHEAD: [Group; 4] = [
+    Group { title: "", columns: &["CLIENTS"] },
+    Group { title: "ACQUISITIONS/S", columns: &["chain", "ahead", "ratio"] },
+    Group { title: "EVENTS AN ACQUISITION", columns: &["chain", "ahead"] },
+    Group { title: "REQUESTS AN ACQUISITION", columns: &["chain", "ahead"] },
+];
 
-        acquisitions          1 000  1 235/s in 3.21s
-        watch events            999  delivered, 1.0 an acquisition
-                                  0  in vain: who got one did not get the lock by it
-                                999  on the wire
-                                999  as the servers count: 0 for children, 999 for deleted nodes
-                            100 000  as a herd at most, 100 an acquisition
-                                999  as a chain at most, 1.0 an acquisition
-        requests              5 000  5.0 an acquisition
-        bytes               123 456  to the servers
-                          1 234 567  from the servers
-        waits                 1 000  p50 40ms  p90 52ms  p99 410ms  max 1.25s
-        holds                 1 000  p50 0s  p90 0.4ms  p99 410ms  max 1.25s
-        violations                0
-        outlived                  0
-        rejected writes           0
-        expired sessions          0
-        left behind               0
-        ");
+/// The gap between two groups.
+const GROUP_GAP: &str = "   ";
+
+/// Returns the whole text.
+pub(super) fn comparison_table(comparison: &Comparison, ascii: bool) -> String {
+    let charset = if ascii { Charset::Ascii } else { Charset::Unicode };
+    let runs = &comparison.runs;
+    let mut text = comparison_heading(runs) + &lines(&HERD_AND_CHAIN, runs.iter().map(cells));
+    let looking_ahead: Vec<Vec<String>> = runs.iter().filter_map(cells_of_look_ahead).collect();
+    if !looking_ahead.is_empty() {
+        text += "\nA chain that looks ahead hands over in one round trip in place of two:\n\n";
+        text += &lines(&CHAIN_AND_AHEAD, looking_ahead.into_iter());
+    }
+    let point = |run: &ComparedFleets, value: fn(&FleetOutcome) -> f64| Point {
+        clients: run.clients,
+        herd: value(&run.herd),
+        chain: value(&run.chain),
+    };
+    let rates: Vec<Point> = runs.iter().map(|run| point(run, |outcome| outcome.acquisitions_per_second)).collect();
+    let events: Vec<Point> =
+        runs.iter().map(|run| point(run, |outcome| outcome.watch_events.per_acquisition)).collect();
+    for (title, points) in [("Acquisitions a second", rates), ("Watch events an acquisition", events)] {
+        let plot = plot(title, &points, charset);
+        if !plot.is_empty() {
+            text.push('\n');
+            text += &plot;
+        }
+    }
+    if runs.len() > 1 {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}", legend(charset));
+    }
+    let problems = problems(runs);
+    if !problems.is_empty() {
+        let _ = write!(text, "\n{}\n", problems.join("\n"));
+    }
+    let _ = write!(text, "\n{}\n", comparison.conclusion());
+    text
+}
+
+/// Names the locks of the fleets.
+fn comparison_heading(runs: &[ComparedFleets]) -> String {
+    let Some(ComparedFleets { herd, chain, .. }) = runs.first() else { return String::new() };
+    let [herd_path, chain_path] = [herd, chain].map(|outcome| escaped(outcome.path.as_str()));
+    format!("herd at {herd_path}, chain at {chain_path}, seed {}\n\n", herd.seed)
+}
+
+/// Returns one line per run, below the titles of the groups and columns.
+fn lines(groups: &[Group], runs: impl Iterator<Item = Vec<String>>) -> String {
+    let columns = groups.iter().flat_map(|group| group.columns);
+    let mut rows = vec![columns.map(|column| (*column).to_owned()).collect()];
+    rows.extend(runs);
+    let width = |column: usize| rows.iter().map(|row: &Vec<String>| row[column].len()).max().unwrap_or_default();
+    let mut widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let (mut titles, mut first) = (Vec::new(), 0);
+    for Group { title, columns } in groups {
+        let widths = &mut widths[first..first + columns.len()];
+        let whole = widths.iter().sum::<usize>() + columns.len() - 1;
+        widths[0] += title.len().saturating_sub(whole);
+        titles.push(format!("{title:<whole$}"));
+        first += columns.len();
+    }
+    let mut text = titles.join(GROUP_GAP).trim_end().to_owned() + "\n";
+    for row in &rows {
+        let mut cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
+        let group = |group: &Group| cells.by_ref().take(group.columns.len()).collect::<Vec<_>>().join(" ");
+        text += &groups.iter().map(group).collect::<Vec<_>>().join(GROUP_GAP);
+        text.push('\n');
+    }
+    text
+}
+
+fn times(ratio_of: Option<f64>) -> String {
+    ratio_of.map_or_else(|| UNKNOWN.to_owned(), |times| format!("{}x", ratio(times)))
+}
+
+/// Returns the cells of a run about the look-ahead chain; `None` when it did not run.
+fn cells_of_look_ahead(run: &ComparedFleets) -> Option<Vec<String>> {
+    let (chain, ahead) = (&run.chain, run.chain_ahead.as_ref()?);
+    Some(vec![
+        run.clients.to_string(),
+        rate(chain.acquisitions_per_second),
+        rate(ahead.acquisitions_per_second),
+        times(run.look_ahead_ratio),
+        ratio(chain.watch_events.per_acquisition),
+        ratio(ahead.watch_events.per_acquisition),
+        ratio(chain.requests.per_acquisition),
+        ratio(ahead.requests.per_acquisition),
+    ])
+}
+
+/// Returns the cells of a run, in the order of the groups.
+fn cells(run: &ComparedFleets) -> Vec<String> {
+    let ComparedFleets { herd, chain, .. } = run;
+    let server = |outcome: &FleetOutcome| {
+        let events = outcome.server.map(|server| server.children.saturating_add(server.deleted));
+        events.map_or_else(|| UNKNOWN.to_owned(), |events| ratio(per(events, outcome.acquisitions)))
+    };
+    vec![
+        run.clients.to_string(),
+        rate(herd.acquisitions_per_second),
+        rate(chain.acquisitions_per_second),
+        times(run.throughput_ratio),
+        ratio(herd.watch_events.per_acquisition),
+        ratio(chain.watch_events.per_acquisition),
+        times(run.watch_event_ratio),
+        ratio(per(herd.watch_events.modelled_herd, herd.acquisitions)),
+        ratio(per(chain.watch_events.modelled_chain, chain.acquisitions)),
+        server(herd),
+        server(chain),
+    ]
+}
+
+/// Returns one line for each fleet with problems.
+pub(super) fn problems(runs: &[ComparedFleets]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for outcome in runs.iter().flat_map(ComparedFleets::outcomes) {
+        let who = format!("{} of {}", outcome.recipe, clients(outcome.clients));
+        let mut add = |problem: String| lines.push(format!("{who}: {problem}"));
+        if outcome.violations > 0 {
+            add(plural(outcome.violations, "violation of the lock", "violations of the lock"));
+        }
+        match (outcome.left_behind, left_behind(outcome)) {
+            (Some(left), Some(sentence)) => add(format!("{left} {sentence}")),
+            (_, sentence) => sentence.into_iter().for_each(|sentence| add(sentence.to_owned())),
+        }
+        if outcome.interrupted {
+            add("ended before all rounds were made".to_owned());
+        }
+        troubles(outcome).for_each(add);
+    }
+    lines
+}
+
+const ROWS: usize = 8;
+
+/// The columns of the plot, without the labels of the axis.
+const COLUMNS: usize = 60;
+
+/// The characters of a plot. Herd and chain differ in shape, not only in colour.
+#[derive(Clone, Copy)]
+struct Glyphs {
+    herd: char,
+    chain: char,
+    both: char,
+    between: char,
+    axis: char,
+    corner: char,
+    base: char,
+}
+
+const UNICODE: Glyphs =
+    Glyphs { herd: '■', chain: '○', both: '◘', between: '·', axis: '│', corner: '└', base: '─' };
+
+const ASCII: Glyphs = Glyphs { herd: 'H', chain: 'c', both: '*', between: '.', axis: '|', corner: '+', base: '-' };
+
+fn glyphs(charset: Charset) -> Glyphs {
+    match charset {
+        Charset::Unicode => UNICODE,
+        Charset::Ascii => ASCII,
+    }
+}
+
+/// The figures of a herd and a chain of one size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    pub clients: u32,
+    pub herd: f64,
+    pub chain: f64,
+}
+
+/// Explains the characters of all plots.
+pub(super) fn legend(charset: Charset) -> String {
+    let Glyphs { herd, chain, both, .. } = glyphs(charset);
+    format!("{herd} herd  {chain} chain  {both} both, over the number of clients; both axes are logarithmic")
+}
+
+/// Returns the plot below its title. Zeros have no place on a logarithmic axis and are left out.
+/// Without two sizes there is nothing to plot, and the text is empty.
+pub(super) fn plot(title: &str, points: &[Point], charset: Charset) -> String {
+    let mut points = points.to_vec();
+    points.sort_by_key(|point| point.clients);
+    let values = || points.iter().flat_map(|point| [point.herd, point.chain]).filter(|value| *value > 0.0);
+    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    if points.len() < 2 || high <= 0.0 {
+        return String::new();
+    }
+    let glyphs = glyphs(charset);
+    let x_axis = LogAxis::new(f64::from(points[0].clients), f64::from(points[points.len() - 1].clients), COLUMNS);
+    let y_axis = LogAxis::new(low, high, ROWS);
+    let mut canvas = Canvas { cells: vec![[' '; COLUMNS]; ROWS], glyphs };
+    let curve = |value: fn(&Point) -> f64| -> Vec<(usize, f64)> {
+        let known = points.iter().filter(|point| value(point) > 0.0);
+        known.map(|point| (x_axis.cell(f64::from(point.clients)), y_axis.exact(value(point)))).collect()
+    };
+    for (curve, glyph) in [(curve(|point| point.herd), glyphs.herd), (curve(|point| point.chain), glyphs.chain)] {
+        canvas.draw(&curve, glyph);
+    }
+    canvas.text(title, [low, high], &points, &x_axis)
+}
+
+/// A logarithmic axis between two values, in cells.
+struct LogAxis {
+    low: f64,
+    range: f64,
+    cells: usize,
+}
+
+impl LogAxis {
+    fn new(low: f64, high: f64, cells: usize) -> Self {
+        // Equal values are drawn at the axis.
+        Self { low: low.ln(), range: (high.ln() - low.ln()).max(f64::MIN_POSITIVE), cells }
     }
 
-    #[test]
-    fn problems_are_sentences() {
-        let overlap = Overlap {
-            after: Duration::from_millis(3250),
-            first: ClientId(2),
-            first_token: Zxid(41),
-            second: ClientId(3),
-            second_token: Zxid(40),
-            outlived: false,
-        };
-        let wrong = FleetOutcome {
-            clients: 1,
-            rounds: Some(1),
-            interrupted: true,
-            violations: 1,
-            outlived: 1,
-            left_behind: Some(2),
-            server: None,
-            overlaps: vec![overlap.clone(), Overlap { second_token: Zxid(42), outlived: true, ..overlap }],
-            troubles: vec!["the connection was cut\u{1b}".to_owned()],
-            ..outcome("herd", 50)
-        };
-        insta::assert_snapshot!(table(&wrong), @r"
-        herd at /lockscope/herd: 1 client, 1 round each, seed 42; ended before all rounds were made
-
-        acquisitions          1 000  16/s in 3.21s
-        watch events         50 115  delivered, 50.1 an acquisition
-                             49 116  in vain: who got one did not get the lock by it
-                             50 115  on the wire
-                                  -  as the servers count: they did not answer
-                            100 000  as a herd at most, 100 an acquisition
-                                999  as a chain at most, 1.0 an acquisition
-                                 50  of 100 changes reached a waiter together with another one, as one event
-        requests              5 000  5.0 an acquisition
-        bytes               123 456  to the servers
-                          1 234 567  from the servers
-        waits                 1 000  p50 40ms  p90 52ms  p99 410ms  max 1.25s
-        holds                 1 000  p50 0s  p90 0.4ms  p99 410ms  max 1.25s
-        violations                1  two held at once, or a token did not rise
-        outlived                  1  thought they held the lock after their sessions had ended; the tokens show who is right
-        rejected writes           0
-        expired sessions          0
-        left behind               2  nodes are still there; they go when their sessions expire
-        violation after 3.25s: client 3 got the lock (token 40) while client 2 thought it held it (token 41)
-        outlived after 3.25s: client 3 got the lock (token 42) while client 2 thought it held it (token 41), whose session had ended
-        trouble: the connection was cut\u{1b}
-        ");
+    /// Returns the position of a value, in cells from the axis.
+    #[expect(clippy::cast_precision_loss, reason = "a plot has few cells")]
+    fn exact(&self, value: f64) -> f64 {
+        ((value.ln() - self.low) / self.range).clamp(0.0, 1.0) * (self.cells - 1) as f64
     }
 
-    #[test]
-    fn a_run_without_acquisitions_has_figures_all_the_same() {
-        let nothing = FleetOutcome {
-            rounds: None,
-            interrupted: true,
-            acquisitions: 0,
-            elapsed: Duration::ZERO,
-            acquisitions_per_second: 0.0,
-            wait_ms: Quantiles::default(),
-            hold_ms: Quantiles::default(),
-            server: Some(ServerEvents::default()),
-            left_behind: None,
-            ..outcome("chain", 2)
-        };
-        insta::assert_snapshot!(table(&nothing), @r"
-        chain at /lockscope/chain: 2 clients, endless, seed 42
-
-        acquisitions              0  0/s in 0s
-        watch events            999  delivered, 0.0 an acquisition
-                                  0  in vain: who got one did not get the lock by it
-                                999  on the wire
-                                  0  as the servers count: 0 for children, 0 for deleted nodes
-                              4 000  as a herd at most, 0.0 an acquisition
-                                999  as a chain at most, 0.0 an acquisition
-        requests              5 000  0.0 an acquisition
-        bytes               123 456  to the servers
-                          1 234 567  from the servers
-        waits                     0
-        holds                     0
-        violations                0
-        outlived                  0
-        rejected writes           0
-        expired sessions          0
-        left behind               -  the servers could not be asked which nodes are still there
-        ");
+    fn cell(&self, value: f64) -> usize {
+        nearest(self.exact(value))
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a plot has few cells, and none is negative"
+)]
+fn nearest(place: f64) -> usize {
+    place.round() as usize
+}
+
+/// The drawn cells, the lowest row first.
+struct Canvas {
+    cells: Vec<[char; COLUMNS]>,
+    glyphs: Glyphs,
+}
+
+impl Canvas {
+    /// Draws a curve through its points: a column, and a fractional row.
+    fn draw(&mut self, curve: &[(usize, f64)], glyph: char) {
+        for pair in curve.windows(2) {
+            let ((from, start), (to, end)) = (pair[0], pair[1]);
+            for column in from + 1..to {
+                #[expect(clippy::cast_precision_loss, reason = "a plot has few cells")]
+                let part = (column - from) as f64 / (to - from) as f64;
+                let cell = &mut self.cells[nearest(start + (end - start) * part)][column];
+                if *cell == ' ' {
+                    *cell = self.glyphs.between;
+                }
+            }
+        }
+        for (column, row) in curve {
+            let cell = &mut self.cells[nearest(*row)][*column];
+            let is_taken = *cell == self.glyphs.herd && glyph != self.glyphs.herd;
+            *cell = if is_taken { self.glyphs.both } else { glyph };
+        }
+    }
+
+    fn text(&self, title: &str, [low, high]: [f64; 2], points: &[Point], x_axis: &LogAxis) -> String {
+        let Glyphs { axis, corner, base, .. } = self.glyphs;
+        let labels = [ratio(high), ratio(low)];
+        let width = labels.iter().map(String::len).max().unwrap_or_default();
+        let mut text = format!("{title}\n");
+        for (row, cells) in self.cells.iter().enumerate().rev() {
+            let label = match row {
+                0 => &labels[1],
+                _ if row == ROWS - 1 => &labels[0],
+                _ => "",
+            };
+            let cells: String = cells.iter().collect();
+            text += format!("{label:>width$} {axis}{cells}").trim_end();
+            text.push('\n');
+        }
+        let (margin, line) = (" ".repeat(width), base.to_string().repeat(COLUMNS));
+        text + &format!("{margin} {corner}{line}\n{margin}  {}\n", sizes(points, x_axis))
+    }
+}
+
+/// Returns the numbers of clients below their places. A label that would touch the previous one is
+/// left out, except the last.
+fn sizes(points: &[Point], x_axis: &LogAxis) -> String {
+    let labels = points.iter().map(|point| {
+        let label = count(point.clients);
+        let place = x_axis.cell(f64::from(point.clients));
+        // The last label ends below its place.
+        (place.min(COLUMNS.saturating_sub(label.len())), label)
+    });
+    let labels: Vec<(usize, String)> = labels.collect();
+    let last = labels.last().map_or(0, |(place, _)| *place);
+    let mut line = String::new();
+    for (at, (place, label)) in labels.iter().enumerate() {
+        let is_last = at + 1 == labels.len();
+        let fits = (line.is_empty() || line.len() < *place) && (is_last || place + label.len() < last);
+        if fits {
+            line += &" ".repeat(place - line.len());
+            line += label;
+        }
+    }
+    line
 }

@@ -1,50 +1,56 @@
 //! `lockscope contend` and `lockscope compare`: test clients, and their costs.
 //!
 //! Signals and a closed pipe end a run early. Its figures are still printed, once the clients and
-//! their nodes are gone. Nothing is printed before that.
+//! their nodes are gone. Nothing is printed before that, except the progress on a terminal, and a
+//! warning where the clients' sessions may expire while a member has no leader.
+//!
+//! A run waits so long for sessions before it begins, and for servers that are lost in the middle,
+//! as [`ServerTimeout`] says.
 
 mod figures;
-mod model;
-mod options;
-mod plot_file;
+pub(super) mod options;
 mod plot_page;
-mod plot_values;
-mod progress;
-mod run_conditions;
-pub(super) mod scenario;
-mod server_timeout;
-mod session_note;
-mod side_by_side;
-mod stop;
-#[cfg(test)]
-mod testing;
-mod text_plot;
 
 use std::cell::Cell;
+use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use anyhow::bail;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::AsyncWrite;
-use tokio::time::Instant;
+use tokio::sync::watch;
+use tokio::time;
+use tokio::time::{Instant, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use options::{CompareOptions, ContendOptions};
-use plot_file::PlotFile;
-use plot_page::plot_page;
-use run_conditions::{RunConditions, server_versions};
-use server_timeout::ServerTimeout;
-use session_note::note_short_sessions;
-
-use super::exit_answer::ExitAnswer;
 use super::options::Format;
-use super::output::{json, reader_left, send};
-use super::progress_line::ProgressLine;
+use super::output;
+use super::output::{ExitAnswer, ProgressLine, json, note, on_signal, reader_left, send};
 use super::resolved::ResolvedOptions;
-use super::signals::on_signal;
+use figures::clients;
 use lockscope_base::time::now;
-use lockscope_lab::contend::{self, ComparedFleets, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
+use lockscope_lab::contend;
+use lockscope_lab::contend::{
+    ComparedFleets, Comparison, Fleet, FleetOptions, FleetOutcome, FleetStatus, Progress, Scenario,
+};
 use lockscope_live::deadline::until;
+use lockscope_live::zk;
+use lockscope_live::zk::four_letter::Word;
 use lockscope_live::zk::survey::ViewBy;
+use lockscope_live::zk::{ConnectOptions, Dialer, SessionRole, close_session};
+use lockscope_model::server_view::SyncSettings;
+use lockscope_model::text::human::{count, exact_seconds, latency, rate};
+use options::PlotFile;
+use plot_page::{RunConditions, plot_page, server_versions};
+
+pub(super) use options::{CompareOptions, ContendOptions};
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod testing;
 
 /// Runs one fleet and prints its outcome.
 pub(super) async fn contend(
@@ -56,10 +62,10 @@ pub(super) async fn contend(
     let fleet = fleet_options(settings)?;
     on_signal(async |stop: CancellationToken| {
         note_before(settings, &fleet, &scenario, &stop).await;
-        let outcome = play(settings, fleet, scenario, options.stop_after, stop::requested(&stop)).await?;
+        let outcome = play(settings, fleet, scenario, options.stop_after, stop_requested(&stop)).await?;
         let text = match settings.format {
             Format::Json => json(&outcome)?,
-            Format::Table => figures::table(&outcome),
+            Format::Table => figures::figures_table(&outcome),
         };
         print(&text, out).await?;
         answer([&outcome])
@@ -79,10 +85,10 @@ pub(super) async fn compare(
     on_signal(async |stop: CancellationToken| {
         note_before(settings, &fleet, &scenario, &stop).await;
         let started = now();
-        let comparison = play_all(settings, &fleet, &scenario, &sizes, stop::requested(&stop)).await?;
+        let comparison = play_all(settings, &fleet, &scenario, &sizes, stop_requested(&stop)).await?;
         let text = match settings.format {
             Format::Json => json(&comparison)?,
-            Format::Table => side_by_side::table(&comparison, settings.ascii),
+            Format::Table => figures::comparison_table(&comparison, settings.ascii),
         };
         print(&text, out).await?;
         if !options.plot.is_empty() {
@@ -101,7 +107,7 @@ pub(super) async fn compare(
 async fn note_before(settings: &ResolvedOptions, fleet: &FleetOptions, scenario: &Scenario, stop: &CancellationToken) {
     tokio::select! {
         () = note_short_sessions(fleet, scenario, settings.timeout) => {}
-        () = stop::requested(stop) => {}
+        () = stop_requested(stop) => {}
     }
 }
 
@@ -135,7 +141,7 @@ async fn play(
                     if end.is_none() && !status.elapsed.is_zero() {
                         end = stop_after.map(|time| Instant::now() + time.saturating_sub(status.elapsed));
                     }
-                    line.show(Instant::now(), || progress::of(&status, None));
+                    line.show(Instant::now(), || of(&status, None));
                 }
             }
         }
@@ -168,7 +174,7 @@ async fn play_all(
     };
     let report = |progress: &Progress<'_>| {
         timeout.update(progress.fleet, progress.status);
-        line.show(Instant::now(), || progress::of(progress.status, Some((progress.fleet, progress.of))));
+        line.show(Instant::now(), || of(progress.status, Some((progress.fleet, progress.of))));
     };
     tracing::info!(connect = settings.connect, ?scenario, ?sizes, "herds and chains start");
     let comparison = contend::compare(options, scenario, sizes, report, interrupted).await;
@@ -247,58 +253,187 @@ fn lost(outcome: &FleetOutcome) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::testing::outcome;
-    use super::*;
+/// Returns the progress of a fleet. `place` is its number among the fleets, from 1, and the number
+/// of fleets.
+fn of(status: &FleetStatus, place: Option<(usize, usize)>) -> String {
+    let scenario = &status.scenario;
+    let place = place.map_or_else(String::new, |(fleet, of)| format!("fleet {fleet} of {of}, "));
+    let start = format!("{place}{}: ", scenario.algorithm.name());
+    if status.elapsed.is_zero() {
+        return format!("{start}{} of {} connected", count(status.connected), clients(scenario.clients));
+    }
+    let made = count(status.totals.acquisitions);
+    let all = scenario.rounds.map(|rounds| u64::from(rounds) * u64::from(scenario.clients));
+    let of = all.map_or_else(String::new, |all| format!(" of {}", count(all)));
+    let acquisitions = if all.unwrap_or(status.totals.acquisitions) == 1 { "acquisition" } else { "acquisitions" };
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    let per_second = status.totals.acquisitions as f64 / status.elapsed.as_secs_f64();
+    format!(
+        "{start}{}, {made}{of} {acquisitions}, {}/s, {}",
+        clients(status.connected),
+        rate(per_second),
+        latency(status.elapsed)
+    )
+}
 
-    #[test]
-    fn a_violated_lock_and_nodes_left_behind_are_a_no() {
-        let good = outcome("chain", 2);
-        let code = |outcomes: &[&FleetOutcome]| answer(outcomes.iter().copied()).expect("connected fleets").code();
-        assert_eq!(code(&[&good, &good]), 0);
-        assert_eq!(code(&[&FleetOutcome { left_behind: None, outlived: 1, ..good.clone() }]), 0);
-        assert_eq!(code(&[&good, &FleetOutcome { violations: 1, ..good.clone() }]), 1);
-        assert_eq!(code(&[&FleetOutcome { left_behind: Some(1), ..good.clone() }]), 1);
-        assert_eq!(ExitAnswer::Ended(2).code(), 130);
+/// How often to check whether standard output still has a reader.
+const READER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Waits until the token is cancelled or nobody reads standard output any more.
+async fn stop_requested(token: &CancellationToken) {
+    let mut checks = interval(READER_CHECK_INTERVAL);
+    let gone = async {
+        while !reader_is_gone(io::stdout()) {
+            checks.tick().await;
+        }
+    };
+    tokio::select! {
+        () = token.cancelled() => {}
+        () = gone => {}
+    }
+}
+
+/// Returns whether a pipe has lost its reader, or a terminal was closed.
+fn reader_is_gone(out: impl AsFd) -> bool {
+    // Errors and hang-ups are always reported.
+    let mut polled = [PollFd::new(&out, PollFlags::empty())];
+    let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(gone)
+}
+
+/// The last status of the running fleet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct FleetState {
+    /// The number of the fleet in the run.
+    fleet: usize,
+    connected: u32,
+    /// The wanted number of clients.
+    wanted: u32,
+    has_begun: bool,
+    /// Whether the servers have been lost for longer than the limit.
+    is_lost: bool,
+    trouble: Option<String>,
+}
+
+/// Expires when no further client gets a session, or, once the clients contend, when the servers
+/// are lost.
+struct ServerTimeout {
+    limit: Duration,
+    state: watch::Sender<FleetState>,
+}
+
+impl ServerTimeout {
+    /// Creates a timeout. Each further session must come within `limit`, and the servers may be
+    /// lost for `limit` in the middle of a run.
+    fn new(limit: Duration) -> Self {
+        Self { limit, state: watch::Sender::default() }
     }
 
-    #[test]
-    fn servers_that_were_lost_are_an_error_that_names_what_may_be_left() {
-        let good = outcome("chain", 2);
-        let node = |name: &str| good.path.child(name);
-        let lost = FleetOutcome {
-            servers_lost: true,
-            left_behind: None,
-            left_behind_nodes: vec![node("a"), node("b"), node("c")],
-            troubles: vec!["the servers were lost: zk1 is silent".to_owned()],
-            ..good.clone()
-        };
-        let said = answer([&good, &lost]).expect_err("lost").to_string();
-        assert_eq!(
-            said,
-            "the servers were lost: zk1 is silent; /lockscope/chain/a and 2 more may be left behind until their sessions expire"
-        );
-        let unnamed = FleetOutcome { left_behind_nodes: Vec::new(), ..lost.clone() };
-        assert!(answer([&unnamed]).expect_err("lost").to_string().contains("nodes below /lockscope/chain go when"));
-        let back = FleetOutcome { left_behind: Some(0), ..unnamed };
-        assert!(answer([&back]).expect_err("lost").to_string().ends_with("zk1 is silent"));
+    /// Takes the status of a fleet into account.
+    fn update(&self, fleet: usize, status: &FleetStatus) {
+        let has_begun = !status.elapsed.is_zero();
+        let is_lost = status.servers_lost_for.is_some_and(|lost| lost >= self.limit);
+        self.state.send_if_modified(|state| {
+            let is_progress = (state.fleet, state.connected, state.has_begun, state.is_lost)
+                != (fleet, status.connected, has_begun, is_lost);
+            *state = FleetState {
+                fleet,
+                connected: status.connected,
+                wanted: status.scenario.clients,
+                has_begun,
+                is_lost,
+                trouble: status.clients.iter().find_map(|client| client.trouble.clone()),
+            };
+            is_progress
+        });
     }
 
-    #[test]
-    fn a_fleet_that_acquired_nothing_is_an_error_that_says_why() {
-        let good = outcome("chain", 2);
-        let idle = FleetOutcome { acquisitions: 0, left_behind: Some(1), ..good.clone() };
-        let said = |idle: &FleetOutcome| answer([&good, idle]).expect_err("no acquisition").to_string();
-        assert_eq!(said(&idle), "no test client acquired /lockscope/chain: others held it, or the run was too short");
-        let troubled = FleetOutcome { troubles: vec!["the server is too old".to_owned()], ..idle };
-        assert_eq!(said(&troubled), "no test client acquired /lockscope/chain: the server is too old");
+    /// Resolves when no session came, or no server was there, for too long. Call it once for the
+    /// whole run: each call restarts the time.
+    async fn expired(&self) {
+        let mut state = self.state.subscribe();
+        loop {
+            let (waits, is_lost) = {
+                let state = state.borrow_and_update();
+                (!state.has_begun, state.has_begun && state.is_lost)
+            };
+            if is_lost {
+                return;
+            }
+            // The sender belongs to `self`, so it stays alive.
+            if waits && time::timeout(self.limit, state.changed()).await.is_err() {
+                return;
+            }
+            if !waits && state.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
-    #[tokio::test]
-    async fn a_missing_reader_is_no_error() {
-        let (reader, mut writer) = tokio::io::duplex(8);
-        drop(reader);
-        print("more than eight bytes", &mut writer).await.expect("no error without a reader");
+    /// Returns whether the clients have contended, so that there are figures to print.
+    fn had_begun(&self) -> bool {
+        self.state.borrow().has_begun
     }
+
+    /// Returns the error that the servers did not answer, with the reason.
+    fn no_answer(&self, settings: &ResolvedOptions) -> anyhow::Error {
+        let FleetState { connected, wanted, trouble, .. } = self.state.borrow().clone();
+        let why = trouble.unwrap_or_else(|| format!("{} is silent", settings.connect));
+        let got =
+            if connected == 0 { "no test client".to_owned() } else { format!("{connected} of {wanted} test clients") };
+        let hint = if connected == 0 { settings.how_to_name_servers() } else { "" };
+        output::no_answer(self.limit, format_args!("{got} got a session: {why}{hint}"))
+    }
+}
+
+/// The longest wait for the information that the warning needs. A server that hangs is given up
+/// earlier.
+const MAX_NOTE_WAIT: Duration = Duration::from_secs(5);
+
+/// Warns on stderr when the clients' sessions are too short for the ensemble's settings. Prints
+/// nothing when the servers do not report the settings or are not asked.
+async fn note_short_sessions(fleet: &FleetOptions, scenario: &Scenario, max_wait: Duration) {
+    let sentence = timeout(max_wait.min(MAX_NOTE_WAIT), find_short_sessions(fleet, scenario.session_timeout)).await;
+    if let Ok(Some(sentence)) = sentence {
+        note(&sentence);
+    }
+}
+
+async fn find_short_sessions(fleet: &FleetOptions, asked: Duration) -> Option<String> {
+    if !fleet.asks_servers {
+        return None;
+    }
+    let dialer = Dialer::new(&fleet.connection).await.ok()?;
+    let answers = dialer.ask_each(Word::Conf).await;
+    let settings = answers.into_iter().filter_map(|(_, answer)| SyncSettings::from_conf(&answer.ok()?.text));
+    let settings = settings.max_by_key(|settings| settings.safe_session_timeout())?;
+    // The servers bound the timeout, so only a session shows the real value.
+    let (session_timeout, role) = (asked, SessionRole::Client);
+    let options = ConnectOptions { session_timeout, role, ..fleet.connection.clone() };
+    let session = zk::connect(&options).await.ok()?;
+    let negotiated = session.session_timeout();
+    close_session(session).await;
+    sentence(settings, asked, negotiated)
+}
+
+/// Returns the warning for sessions with the `negotiated` timeout, when `asked` was requested;
+/// `None` when they are long enough.
+fn sentence(settings: SyncSettings, asked: Duration, negotiated: Duration) -> Option<String> {
+    let safe = settings.safe_session_timeout();
+    if negotiated >= safe {
+        return None;
+    }
+    let enough = format!("{}s", safe.as_millis().div_ceil(1000));
+    let remedy = if asked < safe {
+        format!("use --session-timeout {enough} or longer")
+    } else {
+        format!("the servers allow no longer ones: set their maxSessionTimeout to {enough} or longer")
+    };
+    Some(format!(
+        "Sessions of {} are shorter than {}: a member that loses its leader keeps its clients for up to {} (syncLimit × \
+         tickTime), so two clients may hold at once meanwhile; {remedy}.",
+        exact_seconds(negotiated),
+        exact_seconds(safe),
+        exact_seconds(settings.keeps_clients_for()),
+    ))
 }

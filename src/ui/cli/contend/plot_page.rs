@@ -1,15 +1,24 @@
-//! The content of a plot file: the figures of the comparison's JSON beside those of the model.
+//! The content of a plot file: the figures of the comparison's JSON beside those of the model, and
+//! the conditions of the comparison.
+//!
+//! The model is that of a fleet whose clients contend without pauses, by the table of costs in the
+//! documentation of [`lock`](lockscope_lock#costs).
 
-use super::figures::{clients, troubles};
-use super::plot_values::{
-    events_of, millis, modelled_events, modelled_requests, modelled_throughput, modelled_wait, requests_of,
-    throughput_of, waits_of,
-};
-use super::run_conditions::{RunConditions, list, named};
-use super::side_by_side::problems;
-use lockscope_lab::contend::{ComparedFleets, Comparison, FleetOutcome, Scenario};
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::figures::{clients, per, problems, troubles};
+use lockscope_base::znode::Timestamp;
+use lockscope_lab::contend::{ComparedFleets, Comparison, FleetOptions, FleetOutcome, Scenario};
 use lockscope_lab::plot::{Curve, CurveLook, CurvePoint, LineChart, PlotPage, PlotRow, PlotTable, PlotUnit, PlotValue};
-use lockscope_model::text::human::latency;
+use lockscope_live::zk::Dialer;
+use lockscope_live::zk::four_letter::Word;
+use lockscope_model::server_view::four_letter::srvr;
+use lockscope_model::text::human::{count, date_and_time, latency, rate, ratio};
+
+#[cfg(test)]
+mod tests;
 
 /// The fleets of a size, and the looks of their curves.
 const FLEETS: [(&str, CurveLook); 3] =
@@ -17,6 +26,7 @@ const FLEETS: [(&str, CurveLook); 3] =
 
 /// The names of calculated curves: bounds, and what the model expects.
 const AT_MOST: &str = "at most";
+
 const MODEL: &str = "model";
 
 /// The column of a bound.
@@ -29,7 +39,7 @@ pub(super) fn plot_page(comparison: &Comparison, conditions: &RunConditions) -> 
         warnings: warnings(comparison, &conditions.sizes),
         charts: if comparison.runs.is_empty() { Vec::new() } else { charts(comparison, &conditions.scenario) },
         table: table(comparison, &conditions.scenario),
-        conditions: named(comparison, conditions),
+        conditions: named_conditions(comparison, conditions),
     }
 }
 
@@ -190,129 +200,192 @@ fn warnings(comparison: &Comparison, sizes: &[u32]) -> Vec<String> {
     warnings
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
+fn throughput(exact: f64) -> PlotValue {
+    PlotValue { field: "acquisitions_per_second", exact, shown: format!("{}/s", rate(exact)) }
+}
 
-    use serde_json::Value;
+fn events(exact: f64) -> PlotValue {
+    PlotValue { field: "watch_events.per_acquisition", exact, shown: ratio(exact) }
+}
 
-    use super::super::testing::{comparison, outcome};
-    use super::*;
-    use lockscope_base::znode::{Timestamp, ZnodePath};
-    use lockscope_lab::plot;
-    use lockscope_lock::Algorithm;
+fn requests(exact: f64) -> PlotValue {
+    PlotValue { field: "requests.per_acquisition", exact, shown: ratio(exact) }
+}
 
-    fn conditions(sizes: &[u32]) -> RunConditions {
-        let path = ZnodePath::new("/lockscope").expect("a path");
-        RunConditions {
-            started: Timestamp(1_760_000_000_000),
-            utc: true,
-            versions: vec!["3.9.3".to_owned()],
-            scenario: Scenario {
-                hold: Duration::from_millis(5),
-                link_delay: Duration::from_millis(1),
-                ..Scenario::new(Algorithm::Herd, path, 1)
-            },
-            sizes: sizes.to_vec(),
-        }
+pub(super) fn throughput_of(outcome: &FleetOutcome) -> PlotValue {
+    throughput(outcome.acquisitions_per_second)
+}
+
+pub(super) fn events_of(outcome: &FleetOutcome) -> Option<PlotValue> {
+    (outcome.acquisitions > 0).then(|| events(outcome.watch_events.per_acquisition))
+}
+
+pub(super) fn requests_of(outcome: &FleetOutcome) -> Option<PlotValue> {
+    (outcome.acquisitions > 0).then(|| requests(outcome.requests.per_acquisition))
+}
+
+/// Returns p50, p90 and p99; nothing without a wait.
+pub(super) fn waits_of(outcome: &FleetOutcome) -> Vec<PlotValue> {
+    let waits = &outcome.wait_ms;
+    let quantiles =
+        [("wait_ms.p50", "p50", waits.p50), ("wait_ms.p90", "p90", waits.p90), ("wait_ms.p99", "p99", waits.p99)];
+    let value = |(field, name, time): (&'static str, &str, Duration)| PlotValue {
+        field,
+        exact: millis(time),
+        shown: format!("{name} {}", latency(time)),
+    };
+    if waits.count == 0 { Vec::new() } else { quantiles.map(value).to_vec() }
+}
+
+/// Returns milliseconds as in the JSON, with microseconds as decimals.
+#[expect(clippy::cast_precision_loss, reason = "a time of a run is below 2^53 microseconds")]
+pub(super) fn millis(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1000.0
+}
+
+pub(super) fn modelled_throughput(outcome: &FleetOutcome, scenario: &Scenario) -> Option<PlotValue> {
+    throughput_at_most(outcome, scenario.hold, scenario.link_delay).map(throughput)
+}
+
+pub(super) fn modelled_events(outcome: &FleetOutcome) -> Option<PlotValue> {
+    events_at_most(outcome).map(events)
+}
+
+pub(super) fn modelled_requests(outcome: &FleetOutcome) -> Option<PlotValue> {
+    requests_at_most(outcome).map(requests)
+}
+
+pub(super) fn modelled_wait(outcome: &FleetOutcome) -> Option<PlotValue> {
+    let exact = wait_ms(outcome)?;
+    Some(PlotValue { field: "wait_ms.p50", exact, shown: latency(Duration::from_secs_f64(exact / 1000.0)) })
+}
+
+/// Returns the most watch events per acquisition: in a herd one for every change and waiter, in
+/// chains one for each watched predecessor. Returns `None` without an acquisition.
+pub(super) fn events_at_most(outcome: &FleetOutcome) -> Option<f64> {
+    let modelled = &outcome.watch_events;
+    let each = |all: u64| (outcome.acquisitions > 0).then(|| per(all, outcome.acquisitions));
+    match (outcome.recipe, outcome.clients) {
+        ("herd", _) => each(modelled.modelled_herd),
+        // A waiter watches one more node unless the head is its predecessor.
+        ("chain-ahead", 3..) => each(modelled.modelled_chain).map(|events| 2.0 * events),
+        _ => each(modelled.modelled_chain),
     }
+}
 
-    /// Returns the figure at a path such as `wait_ms.p50`.
-    fn find<'a>(outcome: &'a Value, field: &str) -> &'a Value {
-        field.split('.').fold(outcome, |at, name| &at[name])
-    }
+/// Returns the most requests per acquisition: create, list and delete, plus one for each event of a
+/// herd, or the watch and the listing of a chain. Returns `None` without an acquisition.
+pub(super) fn requests_at_most(outcome: &FleetOutcome) -> Option<f64> {
+    let events = events_at_most(outcome)?;
+    Some(match (outcome.recipe, outcome.clients) {
+        ("herd", _) => 3.0 + events,
+        (_, 0..=1) => 3.0,
+        // The predecessor is the head: no listing is needed when it is gone.
+        (_, 2) => 4.0,
+        ("chain-ahead", _) => 6.0,
+        _ => 5.0,
+    })
+}
 
-    #[test]
-    fn every_figure_equals_the_one_in_the_json() {
-        let compared = comparison(&[1, 2, 10, 50], Some(10));
-        let json = serde_json::to_value(&compared).expect("JSON");
-        let page = plot_page(&compared, &conditions(&[1, 2, 10, 50]));
-        let outcome_of = |clients: u32, name: &str| {
-            let run = json["runs"].as_array().and_then(|runs| runs.iter().find(|run| run["clients"] == clients));
-            &run.unwrap_or_else(|| panic!("{name} of {clients}"))[name.replace('-', "_")]
-        };
-        let mut drawn = 0;
-        for curve in page.charts.iter().flat_map(|chart| &chart.curves).filter(|curve| !curve.is_model) {
-            for point in &curve.points {
-                for value in std::iter::once(&point.value).chain(&point.above) {
-                    let expected = find(outcome_of(point.clients, &curve.name), value.field);
-                    assert_eq!(Some(value.exact), expected.as_f64(), "{} of {}", value.field, curve.name);
-                    drawn += 1;
-                }
-            }
-        }
-        assert_eq!(drawn, 4 * 3 * 6, "six figures of each fleet");
-        for row in &page.table.rows {
-            for value in row.values.iter().flatten().filter(|value| value.field != "model") {
-                let expected = find(outcome_of(row.clients, &row.name), value.field);
-                assert_eq!(Some(value.exact), expected.as_f64(), "{} of {}", value.field, row.name);
-            }
-            assert_eq!(row.values.len() + 2, page.table.columns.len());
-        }
-        assert_eq!(page.table.rows.len(), 12);
-    }
+/// Returns the most acquisitions per second that the holds and link delays allow. Returns `None`
+/// when these take no time, so that only the servers limit the rate.
+pub(super) fn throughput_at_most(outcome: &FleetOutcome, hold: Duration, link_delay: Duration) -> Option<f64> {
+    let round_trips = match (outcome.recipe, outcome.clients) {
+        // A create, and later a delete, with no other waiter in between.
+        (_, 0..=1) | ("herd", _) => 2,
+        (_, 2) | ("chain-ahead", _) => 1,
+        _ => 2,
+    };
+    let turn = hold + link_delay * 2 * round_trips;
+    (!turn.is_zero()).then(|| 1.0 / turn.as_secs_f64())
+}
 
-    #[test]
-    fn the_conditions_are_written_on_it() {
-        let page = plot_page(&comparison(&[2, 10], Some(10)), &conditions(&[2, 10]));
-        let conditions: Vec<String> = page.conditions.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-        insta::assert_snapshot!(conditions.join("\n").replace(env!("CARGO_PKG_VERSION"), "VERSION"), @r"
-        Started: 2025-10-09 08:53:20 UTC
-        Servers: ZooKeeper 3.9.3
-        Parent of the locks: /lockscope
-        Numbers of clients: 2, 10
-        Acquisitions: each client at least 4, each fleet at least 400
-        Hold: 5ms
-        Link delay: 1ms each way
-        Session timeout: 15s
-        Seed: 0
-        Time: 2 clients in 9.63s; 10 clients in 9.63s
-        End: all runs were made
-        Made by: lockscope VERSION compare
-        ");
-        assert!(page.summary.starts_with("From 10 clients on, a herd costs more"), "{}", page.summary);
-        assert!(page.warnings.is_empty(), "{:?}", page.warnings);
-    }
+/// Returns the wait of a client behind all others at the measured rate, in milliseconds. Returns
+/// `None` without an acquisition, or without others.
+pub(super) fn wait_ms(outcome: &FleetOutcome) -> Option<f64> {
+    let others = f64::from(outcome.clients.saturating_sub(1));
+    let is_known = others > 0.0 && outcome.acquisitions_per_second > 0.0;
+    is_known.then(|| 1000.0 * others / outcome.acquisitions_per_second)
+}
 
-    #[test]
-    fn failures_and_missing_fleets_are_mentioned() {
-        let mut partial = comparison(&[2, 10], None);
-        partial.interrupted = true;
-        partial.runs[0].herd.violations = 1;
-        partial.runs[1].chain_ahead = None;
-        partial.runs[1].chain = FleetOutcome {
-            acquisitions: 0,
-            acquisitions_per_second: 0.0,
-            interrupted: true,
-            wait_ms: lockscope_lab::contend::Quantiles::default(),
-            ..outcome("chain", 10)
-        };
-        partial.unpaired = Some(FleetOutcome { troubles: vec!["<b>cut</b>".to_owned()], ..outcome("herd", 20) });
-        let page = plot_page(&partial, &conditions(&[2, 10, 20, 50]));
-        insta::assert_snapshot!(page.warnings.join("\n"), @r"
-        The comparison was interrupted: these are the figures until then.
-        herd of 2 clients: 1 violation of the lock
-        chain of 10 clients: ended before all rounds were made
-        herd of 20 clients: ended before its chain began, and is not drawn
-        herd of 20 clients: trouble: <b>cut</b>
-        chain-ahead of 10 clients: did not run
-        chain of 10 clients: made no acquisition
-        Numbers of clients that were not compared: 20, 50
-        ");
-        // A rate of zero is known; the cost of an acquisition is not, without one.
-        let point = |chart: usize| {
-            let curve = page.charts[chart].curves.iter().find(|curve| curve.name == "chain").expect("a chain");
-            curve.points.iter().find(|point| point.clients == 10).map(|point| point.value.exact)
-        };
-        assert_eq!([0, 1, 2, 3].map(point), [Some(0.0), None, None, None]);
-        let html = plot::html(&page);
-        assert!(html.contains("&lt;b&gt;cut&lt;/b&gt;") && html.contains("<td>-</td>"), "{html}");
-        assert!(plot::svg(&page).contains("&lt;b&gt;cut&lt;/b&gt;"));
-    }
+/// How long to wait for the versions of the servers.
+const MAX_VERSION_WAIT: Duration = Duration::from_secs(2);
 
-    #[test]
-    fn a_comparison_of_nothing_has_no_chart() {
-        let page = plot_page(&comparison(&[], None), &conditions(&[2]));
-        assert!(page.charts.is_empty() && page.table.rows.is_empty() && page.summary.contains("nothing to compare"));
-    }
+/// The conditions of a comparison that its result does not contain.
+#[derive(Clone, Debug)]
+pub(super) struct RunConditions {
+    /// The start of the comparison, by this machine's clock.
+    pub started: Timestamp,
+    /// Whether times are written in UTC.
+    pub utc: bool,
+    /// The versions of the servers, in their notation; empty when unknown.
+    pub versions: Vec<String>,
+    /// The settings shared by all fleets.
+    pub scenario: Scenario,
+    /// The requested numbers of clients.
+    pub sizes: Vec<u32>,
+}
+
+/// Returns the distinct versions of the servers; empty when they are not asked or do not answer
+/// soon.
+pub(super) async fn server_versions(fleet: &FleetOptions) -> Vec<String> {
+    let asked = async {
+        let dialer = Dialer::new(&fleet.connection).await.ok()?;
+        Some(dialer.ask_each(Word::Srvr).await)
+    };
+    let answers = if fleet.asks_servers { timeout(MAX_VERSION_WAIT, asked).await.ok().flatten() } else { None };
+    let answers = answers.into_iter().flatten().filter_map(|(_, answer)| answer.ok());
+    let mut versions: Vec<String> =
+        answers.filter_map(|answer| srvr(&answer.text).version).map(|version| short(&version)).collect();
+    versions.sort();
+    versions.dedup();
+    versions
+}
+
+/// Returns `3.9.3` of `3.9.3-c26634f34490bb0ea7a09cc51e05ede3b4e320ee, built on 2024-10-17`.
+fn short(version: &str) -> String {
+    let end = version.find([',', '-']).unwrap_or(version.len());
+    version[..end].to_owned()
+}
+
+/// Returns the conditions with their names.
+pub(super) fn named_conditions(comparison: &Comparison, conditions: &RunConditions) -> Vec<(String, String)> {
+    let RunConditions { started, utc, versions, scenario, sizes } = conditions;
+    let spread =
+        if scenario.spread == 0 { String::new() } else { format!(", {} % longer or shorter", scenario.spread) };
+    let time = |time: Duration| humantime::format_duration(time).to_string();
+    let servers = match versions.as_slice() {
+        [] => "version not known".to_owned(),
+        versions => versions.iter().map(|version| format!("ZooKeeper {version}")).collect::<Vec<_>>().join(", "),
+    };
+    let rounds = scenario.rounds.map_or_else(
+        || "each client at least 4, each fleet at least 400".to_owned(),
+        |rounds| format!("each client {}", count(rounds)),
+    );
+    let times = comparison.runs.iter().map(|run| {
+        let whole: Duration = run.outcomes().map(|outcome| outcome.elapsed).sum();
+        format!("{} in {}", clients(run.clients), latency(whole))
+    });
+    let times: Vec<String> = times.collect();
+    let ended = if comparison.interrupted { "interrupted before all runs were made" } else { "all runs were made" };
+    [
+        ("Started", date_and_time(*started, *utc)),
+        ("Servers", servers),
+        ("Parent of the locks", scenario.path.to_string()),
+        ("Numbers of clients", list(sizes)),
+        ("Acquisitions", rounds),
+        ("Hold", time(scenario.hold) + &spread),
+        ("Link delay", format!("{} each way", time(scenario.link_delay))),
+        ("Session timeout", time(scenario.session_timeout)),
+        ("Seed", scenario.seed.to_string()),
+        ("Time", if times.is_empty() { "none".to_owned() } else { times.join("; ") }),
+        ("End", ended.to_owned()),
+        ("Made by", concat!("lockscope ", env!("CARGO_PKG_VERSION"), " compare").to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}
+
+pub(super) fn list(sizes: &[u32]) -> String {
+    sizes.iter().map(|size| count(*size)).collect::<Vec<_>>().join(", ")
 }

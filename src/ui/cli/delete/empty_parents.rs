@@ -1,27 +1,26 @@
 //! `lockscope delete --empty-parents`: deletes the lock parents that have been empty for long.
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::Client;
 
-use super::super::exit_answer::ExitAnswer;
 use super::super::live_table::LiveTable;
 use super::super::options::Format;
-use super::super::output::{note, print, reader_left, write_json};
+use super::super::output::{ExitAnswer, note, on_signal, print, reader_left, write_json};
 use super::super::resolved::ResolvedOptions;
-use super::super::signals::on_signal;
-use super::options::DeleteOptions;
-use super::requirements::{NO_TERMINAL, ask, can_ask, open_audit, unnamed_context};
-use super::{examine, show};
+use super::confirm::{NO_TERMINAL, ask, can_ask, open_audit, unnamed_context};
+use super::{DeleteOptions, confirm};
 use lockscope_base::time::now;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::admin::audit::Subject;
 use lockscope_live::admin::empties::{Empties, EmptiesFacts, EmptiesReport, EmptyExaminer, Search};
-use lockscope_live::admin::{self, Action, Audit, Confirmed, DeletePlan, Permission, Who};
-use lockscope_live::zk::{self, survey::survey_once};
+use lockscope_live::admin::{Action, Audit, Confirmed, DeletePlan, Permission, Who};
+use lockscope_live::zk::survey::survey_once;
+use lockscope_live::{admin, zk};
 use lockscope_model::queue::{Change, LockTable};
 
 /// Finds the nodes, shows the plan, asks, deletes one after the other, and prints the result.
@@ -74,13 +73,13 @@ struct EmptiesRun<'a> {
 impl EmptiesRun<'_> {
     /// Without an audit log the run is a dry run.
     async fn run(&self, audit: Option<&Audit>, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
-        if examine::stat(&self.client, self.below, self.settings).await?.is_none() {
+        if confirm::stat(&self.client, self.below, self.settings).await?.is_none() {
             let why = format!("there is no node {}", self.below);
             return self.not_tried("gone", why, None, audit, out).await;
         }
         let empties = self.find().await?;
         if self.settings.format == Format::Table {
-            print(out, |out| show::empties(out, &empties, self.below, self.older_than))
+            print(out, |out| confirm::empties(out, &empties, self.below, self.older_than))
                 .map_err(|error| anyhow!("the plan cannot be shown: {error}; nothing was deleted"))?;
         }
         if empties.plan.nodes().is_empty() {
@@ -133,7 +132,7 @@ impl EmptiesRun<'_> {
             return Ok(wanted.typed().unwrap_or_else(|| "yes".to_owned()));
         }
         if self.settings.format == Format::Json {
-            print(&mut io::stderr().lock(), |out| show::empties(out, empties, self.below, self.older_than))?;
+            print(&mut io::stderr().lock(), |out| confirm::empties(out, empties, self.below, self.older_than))?;
         }
         ask(&empties.plan, &wanted).await
     }
@@ -194,7 +193,7 @@ impl EmptiesRun<'_> {
                 let log = audit.map(Audit::path);
                 write_json(out, &EmptiesFacts::new(self.below, self.older_than, empties, report, log))
             }
-            (Format::Table, Some(report)) => show::emptied(out, report),
+            (Format::Table, Some(report)) => confirm::show_emptied(out, report),
             (Format::Table, None) => Ok(()),
         });
         // A missing reader does not change the outcome, which the exit code reports.

@@ -1,33 +1,31 @@
 //! `lockscope delete`: deletes one node, if it is still the node that was seen, or all empty lock
 //! parents below a node.
 
+mod confirm;
 mod empty_parents;
-mod examine;
-mod options;
-mod requirements;
-mod show;
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use examine::NotPlanned;
-use requirements::{NO_TERMINAL, ask, can_ask, open_audit, unnamed_context};
+use clap::Args;
 use tokio::time::timeout;
 use zookeeper_client::Client;
 
-pub(super) use options::DeleteOptions;
-
-use super::exit_answer::ExitAnswer;
-use super::options::Format;
-use super::output::{note, print, reader_left, write_json};
+use super::options;
+use super::options::{ChangeOptions, EnsembleOptions, Format, OutputOptions, SharedOptions, WhichLocks};
+use super::output::{ExitAnswer, note, print, reader_left, write_json};
 use super::resolved::ResolvedOptions;
-use lockscope_base::znode::{ZnodePath, ZnodeStat, escaped};
+use confirm::{NO_TERMINAL, NotPlanned, ask, can_ask, open_audit, unnamed_context};
+use lockscope_base::znode::{SessionId, ZnodePath, ZnodeStat, escaped};
 use lockscope_live::admin::audit::Subject;
 use lockscope_live::admin::examine::Examiner;
 use lockscope_live::admin::{
-    self, Action, Audit, Confirmed, DeletePlan, DeletionFacts, DeletionReport, NoPlan, Permission, Who,
+    Action, Audit, Confirmed, DeletePlan, DeletionFacts, DeletionReport, NoPlan, Permission, Who,
 };
-use lockscope_live::zk;
+use lockscope_live::{admin, zk};
 use lockscope_model::diagnose::Unaware;
 
 /// Examines the node or the nodes, shows the plan, asks, deletes, and prints the result.
@@ -86,7 +84,7 @@ async fn run_one(
 /// without a terminal, and this fails.
 async fn session_that_misses(settings: &ResolvedOptions, path: &ZnodePath) -> anyhow::Result<Client> {
     let Ok(client) = zk::connect(&settings.connect_options()?).await else { bail!(NO_TERMINAL) };
-    if let Ok(None) = examine::stat(&client, path, settings).await {
+    if let Ok(None) = confirm::stat(&client, path, settings).await {
         return Ok(client);
     }
     zk::close_session(client).await;
@@ -139,7 +137,7 @@ impl DeletionRun<'_> {
             return Err(NotDeleted::not_tried("changed-hands", reason));
         }
         if self.settings.format == Format::Table {
-            show::plan(out, &plan)
+            confirm::plan(out, &plan)
                 .and_then(|()| out.flush())
                 .map_err(|error| anyhow!("the plan cannot be shown: {error}; nothing was deleted"))?;
         }
@@ -167,7 +165,7 @@ impl DeletionRun<'_> {
     /// Returns the node, if it is the one that was asked for.
     async fn expected(&self) -> Result<ZnodeStat, NotDeleted> {
         let path = self.path;
-        let Some(stat) = examine::stat(&self.client, path, self.settings).await? else {
+        let Some(stat) = confirm::stat(&self.client, path, self.settings).await? else {
             return Err(NotDeleted::not_tried("gone", format!("there is no node {path}: nothing was deleted")));
         };
         let changed = |what: String| {
@@ -186,7 +184,7 @@ impl DeletionRun<'_> {
     }
 
     async fn plan(&self, stat: &ZnodeStat) -> anyhow::Result<DeletePlan> {
-        let plan = examine::plan(&self.client, self.settings, self.path, stat).await?;
+        let plan = confirm::plan_of(&self.client, self.settings, self.path, stat).await?;
         let plan = plan.in_production(self.settings.production.as_deref());
         if !self.options.revoke {
             return self.guarded(plan).await;
@@ -262,7 +260,7 @@ impl DeletionRun<'_> {
             return Ok(wanted.typed().unwrap_or_else(|| "yes".to_owned()));
         }
         if self.settings.format == Format::Json {
-            print(&mut io::stderr().lock(), |out| show::plan(out, plan))?;
+            print(&mut io::stderr().lock(), |out| confirm::plan(out, plan))?;
         }
         let answer = ask(plan, &wanted).await?;
         // The user may have thought for long: an owner that came back meanwhile needs a new answer.
@@ -315,5 +313,127 @@ impl NotDeleted {
 impl From<anyhow::Error> for NotDeleted {
     fn from(error: anyhow::Error) -> Self {
         Self::Failed(error)
+    }
+}
+
+/// The least age of empty lock parents: the servers' clock is known to within a second, so that a
+/// shorter age says nothing.
+const MIN_OLDER_THAN: Duration = Duration::from_secs(1);
+
+/// The expected owner of the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExpectedOwner {
+    /// No session.
+    None,
+    /// This session.
+    Session(SessionId),
+}
+
+impl ExpectedOwner {
+    /// Returns whether `owner` is the expected one.
+    fn is(self, owner: Option<SessionId>) -> bool {
+        match self {
+            Self::None => owner.is_none(),
+            Self::Session(session) => owner == Some(session),
+        }
+    }
+}
+
+/// The options of `lockscope delete`.
+#[expect(clippy::struct_excessive_bools, reason = "the switches are independent of each other")]
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Deletion")]
+pub(super) struct DeleteOptions {
+    /// The node: a contender, or an empty lock parent
+    #[arg(value_name = "PATH", help_heading = None::<&'static str>, required_unless_present = "empty_parents")]
+    pub path: Option<ZnodePath>,
+    /// Delete all empty lock parents below this node instead, at most 10,000 in one run
+    #[arg(long, value_name = "BELOW", requires = "older_than")]
+    pub empty_parents: Option<ZnodePath>,
+    /// Delete only those whose last child went longer ago than this, as in 7d
+    #[arg(long, value_name = "DURATION", requires = "empty_parents", value_parser = older_than)]
+    pub older_than: Option<Duration>,
+    /// Delete it only if this session owns it, as in 0x10000a2b3c40001; with `none`, only if no
+    /// session does
+    #[arg(long, value_name = "SESSION", value_parser = owner)]
+    pub session: Option<ExpectedOwner>,
+    /// Delete it only if this transaction created it
+    #[arg(long, value_name = "ZXID")]
+    pub czxid: Option<i64>,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    pub yes: bool,
+    /// On a production ensemble, --yes also needs this: the name of its context in the config file
+    #[arg(long, value_name = "CONTEXT")]
+    pub production: Option<String>,
+    /// Show what would be done, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Delete it even if it holds the lock and its owner is connected, or may be
+    #[arg(long)]
+    pub even_if_live: bool,
+    /// Delete it even if the deletion cannot be guarded: a node that gets the same name at that
+    /// moment may be deleted instead
+    #[arg(long)]
+    pub even_if_unguarded: bool,
+    /// Ask the owner to release instead, as Curator does: works if the application made the lock
+    /// revocable
+    #[arg(long)]
+    pub revoke: bool,
+    /// Record intent and outcome in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
+    /// Treat this node as a single-node lock although its name does not show it; can be given
+    /// several times
+    #[arg(long, value_name = "PATH")]
+    pub lock: Option<Vec<ZnodePath>>,
+    #[command(flatten)]
+    pub output: OutputOptions,
+    #[command(flatten)]
+    pub ensemble: EnsembleOptions,
+}
+
+impl DeleteOptions {
+    pub(super) fn shared(&self) -> SharedOptions {
+        let Self { audit_log, lock, output, ensemble, .. } = self.clone();
+        SharedOptions {
+            locks: WhichLocks { lock, ..WhichLocks::default() },
+            changes: ChangeOptions { audit_log, ..ChangeOptions::default() },
+            output,
+            ensemble,
+            ..SharedOptions::default()
+        }
+    }
+}
+
+fn older_than(text: &str) -> Result<Duration, String> {
+    let age = options::parse_duration(text)?;
+    if age < MIN_OLDER_THAN {
+        return Err("it must be at least 1s, since the servers' clock is known to within a second".to_owned());
+    }
+    Ok(age)
+}
+
+fn owner(text: &str) -> Result<ExpectedOwner, String> {
+    if text == "none" {
+        return Ok(ExpectedOwner::None);
+    }
+    let digits = text.strip_prefix("0x").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let bits = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let session = bits.filter(|bits| *bits != 0).map(|bits| ExpectedOwner::Session(SessionId(bits.cast_signed())));
+    session.ok_or_else(|| "write a session as 0x10000a2b3c40001, or none".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_read_as_it_is_shown() {
+        assert_eq!(owner("0xffffffffffffffff"), Ok(ExpectedOwner::Session(SessionId(-1))));
+        assert_eq!(owner("none"), Ok(ExpectedOwner::None));
+        for text in ["", "0x", "0x0", "0x+1", "1", "0x1ffffffffffffffff", "None"] {
+            assert!(owner(text).is_err(), "{text:?}");
+        }
     }
 }

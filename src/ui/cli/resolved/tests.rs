@@ -1,10 +1,9 @@
 //! Tests of precedence: the command line, the environment, the config file, the default.
 
-use super::*;
 use bytesize::ByteSize;
 
-use crate::cli::options::{ChangeOptions, DisplayOptions, OutputOptions, WhichLocks};
-use crate::cli::past_options::PastOptions;
+use super::*;
+use crate::cli::options::{ChangeOptions, DisplayOptions, OutputOptions, PastOptions, WhichLocks};
 
 fn options(set: impl FnOnce(&mut SharedOptions)) -> SharedOptions {
     let mut options = SharedOptions::default();

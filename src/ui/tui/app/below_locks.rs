@@ -4,8 +4,8 @@
 use super::lately::{Lately, News, Span};
 use super::{App, Area};
 use crate::tui::keymap::Command;
-use crate::tui::page::lately::{self, ShownLately, ShownLeader, ShownNews, ShownSpan};
-use crate::tui::page::{BORDER, Columns, Page, Tone};
+use crate::tui::page::below_lists::{LatelyNews as ShownNews, ShownLately, ShownLeader, ShownSpan};
+use crate::tui::page::{BORDER, Columns, Page, Tone, below_lists};
 
 /// Lines of the box with the graph: three sparklines.
 const GRAPH_HEIGHT: u16 = 5;
@@ -60,7 +60,7 @@ impl App {
             utc: self.settings.utc,
         };
         let mut page = self.writer(Columns::FACTS, area);
-        lately::write(&mut page, &shown, usize::from(area.height.saturating_sub(BORDER)));
+        below_lists::write_lately(&mut page, &shown, usize::from(area.height.saturating_sub(BORDER)));
         let title = if minutes == 1 { "Last minute".to_owned() } else { format!("Last {minutes} minutes") };
         let mut page = Page { stale: !self.shows_truth(), ..Page::new(title, Columns::FACTS, page.lines()) };
         let key = self.key_label(Command::Picture);

@@ -1,7 +1,7 @@
 //! Maps keys and typed names to commands.
 
 use super::screens::SCREENS;
-use crate::tui::key::Key;
+use crate::tui::keymap::key::Key;
 use crate::tui::keymap::{Bindings, Command, CommandEntry, FixedKey, commands, habit};
 use crate::tui::screen::Screen;
 

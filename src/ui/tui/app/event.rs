@@ -6,13 +6,14 @@ use std::sync::Arc;
 use super::{
     Arrival, CommandReport, ConfigChange, EnsembleReport, Filter, FleetSide, Recorded, TakeIn, TakenIn, Tour, Travel,
 };
-use crate::tui::key::{Key, Mouse};
+use crate::tui::keymap::key::{Key, Mouse};
 use crate::tui::own_command::PreparedCommand;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
 use lockscope_lab::demo::SceneCommand;
+use lockscope_live::admin;
 use lockscope_live::admin::audit::AuditHistory;
-use lockscope_live::admin::{self, Confirmed, DeletePlan};
+use lockscope_live::admin::{Confirmed, DeletePlan};
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::NodeReading;
 use lockscope_live::zk::survey::WatchersWanted;

@@ -8,9 +8,10 @@
 mod order;
 
 pub use self::order::{Directed, FixedOrder, ListOrder, Sorting};
+
 use super::cursor::{Cursor, Rows};
 use super::filter::{Filter, Matching};
-use crate::tui::columns::{Column, MARK_WIDTH, Placed, choose, place};
+use crate::tui::screen::{Column, MARK_WIDTH, Placed, choose, place};
 use lockscope_base::znode::{SessionId, ZnodePath};
 
 /// The rows, columns and orders of one list.

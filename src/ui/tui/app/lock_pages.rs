@@ -2,7 +2,7 @@
 
 use super::{App, Area, Screen};
 use crate::tui::keymap::Command;
-use crate::tui::page::{Columns, Page, Tone, details, findings, unseen};
+use crate::tui::page::{Columns, Page, Tone, below_lists, details};
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_model::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use lockscope_model::text::human::{duration, plural};
@@ -37,9 +37,9 @@ impl App {
                 let servers = self.settings.asks_servers.then(|| &**world.table().view());
                 let why = self.settings.bindings.name(Command::Go(Screen::Servers));
                 let open = world.open_checks_of(lock.id());
-                findings::write_none(&mut page, self.shows_truth(), open, servers, &why);
+                below_lists::write_no_finding(&mut page, self.shows_truth(), open, servers, &why);
             } else {
-                findings::write(&mut page, found, selected);
+                below_lists::write_lock_findings(&mut page, found, selected);
             }
             if let Some(starved) = self.starved(lock) {
                 page.sentence(&starved, Tone::Text);
@@ -67,7 +67,7 @@ impl App {
             return None;
         }
         let mut page = self.writer(Columns::SIGNS, Area { width, ..Area::default() });
-        findings::write(&mut page, found, None);
+        below_lists::write_lock_findings(&mut page, found, None);
         if let Some(starved) = self.starved(lock) {
             page.sentence(&starved, Tone::Text);
         }
@@ -80,7 +80,7 @@ impl App {
     /// A sentence about what is unknown of the time before a holder was first seen. `None` while
     /// the state is stale: then more is unknown, and the screen says so elsewhere.
     fn unseen_before(&self, lock: &LockQueue, holder: &Contender) -> Option<String> {
-        unseen::sentence(self.world().table_at(self.now()), lock, holder).filter(|_| self.shows_truth())
+        details::sentence(self.world().table_at(self.now()), lock, holder).filter(|_| self.shows_truth())
     }
 
     /// A sentence that says that a writer has waited for longer than `stuck_after` while readers

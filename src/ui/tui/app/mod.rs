@@ -108,6 +108,9 @@ mod world;
 #[cfg(test)]
 mod tests;
 
+pub use crate::tui::keymap::Bindings;
+pub use crate::tui::keymap::key::{Key, Mouse};
+pub use crate::tui::screen::{Pane, Screen};
 pub use audit::AuditLog;
 pub use comparison::{ComparedFleet, FleetComparison};
 pub use config_change::{ConfigChange, KnownContext};
@@ -164,9 +167,6 @@ use self::navigation::Navigation;
 use self::own_output::OwnRuns;
 use self::past_import::PastImport;
 use self::shown::Shown;
-pub use crate::tui::key::{Key, Mouse};
-pub use crate::tui::keymap::Bindings;
-pub use crate::tui::screen::{Pane, Screen};
 use lockscope_base::znode::Timestamp;
 use lockscope_live::zk::survey::WatchersWanted;
 

@@ -3,7 +3,7 @@
 
 use super::own_keys::bindable;
 use super::screens::{Content, SCREENS};
-use crate::tui::key::Key;
+use crate::tui::keymap::key::Key;
 use crate::tui::keymap::{Bindings, commands};
 use crate::tui::own_command::{OwnCommand, OwnProgram};
 use crate::tui::screen::Screen;

@@ -2,7 +2,7 @@
 
 use super::commands::nearest_name;
 use super::screens::SCREENS;
-use crate::tui::key::Key;
+use crate::tui::keymap::key::Key;
 use crate::tui::keymap::{Bindings, CommandEntry, FixedKey, commands};
 
 /// The keys that the config file gives to a command.

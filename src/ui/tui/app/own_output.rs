@@ -5,9 +5,8 @@ use std::time::Duration;
 use super::{App, Area};
 use crate::tui::keymap::{Command, FixedKey};
 use crate::tui::own_command::{OwnCommand, PreparedCommand};
-use crate::tui::page::help::CommandHelp;
-use crate::tui::page::output::{self, Ending};
-use crate::tui::page::{Columns, Line, Page, Scroll};
+use crate::tui::page::help::{CommandHelp, Ending};
+use crate::tui::page::{Columns, Line, Page, Scroll, help};
 use lockscope_model::text::Charset;
 
 /// The most bytes of output that are kept of one command.
@@ -126,7 +125,7 @@ impl OwnOutput {
         if self.wrapped.0 != columns {
             (self.wrapped, self.done) = ((columns, Vec::new()), 0);
         }
-        let new = self.lines.iter().skip(self.done).flat_map(|line| output::wrapped(line, columns, charset));
+        let new = self.lines.iter().skip(self.done).flat_map(|line| help::wrapped(line, columns, charset));
         self.wrapped.1.extend(new);
         self.done = self.lines.len();
     }
@@ -171,7 +170,7 @@ impl App {
     pub(super) fn output_page(&self, area: Area) -> Page {
         let page = self.writer(Columns::SIGNS, area);
         let Some(OwnOutput { name, shown, left_out, end, wrapped, .. }) = &self.own_runs.output else {
-            return output::nothing(page);
+            return help::nothing(page);
         };
         let stop = self.settings.bindings.name(Command::Back);
         let sentence = end.as_ref().map(|end| (end.is_good(), end.sentence(name)));
@@ -180,7 +179,7 @@ impl App {
             Some((true, text)) => Ending::Well(text),
             Some((false, text)) => Ending::Badly(text),
         };
-        output::page(page, name, shown, &wrapped.1, *left_out, ending)
+        help::page(page, name, shown, &wrapped.1, *left_out, ending)
     }
 
     /// The user's own commands, as Help lists them.
@@ -197,7 +196,7 @@ impl App {
         let Question { command, of_past, .. } = self.own_runs.question.as_ref()?;
         let answers = [FixedKey::Yes.name(), FixedKey::No.name()];
         let writer = || self.writer(Columns::SIGNS, area);
-        Some(output::question(writer, &command.name, &command.shown(), *of_past, [&answers[0], &answers[1]]))
+        Some(help::question(writer, &command.name, &command.shown(), *of_past, [&answers[0], &answers[1]]))
     }
 }
 

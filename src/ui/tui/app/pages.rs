@@ -6,8 +6,7 @@ use super::tour::LEFT_ALONE;
 use super::{App, Area, Deletion, Key, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
 use crate::tui::keymap::{Command, CommandEntry, FixedKey, command_groups};
 use crate::tui::page::{
-    BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
-    help, history_entry, overlaps, server_trees, servers, timeline_entry, unreadable,
+    BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, banner, deletion, entries, help, servers, test_clients,
 };
 use lockscope_lab::demo::Step;
 use lockscope_model::queue::ConnectionState;
@@ -113,7 +112,7 @@ impl App {
     pub fn overlap_lines(&self) -> Vec<Line> {
         let shown = self.fleets().each().filter(|_| self.navigation.screen == Screen::Contend);
         let fleets = shown.filter_map(|(_, fleet)| Some((fleet.scenario().algorithm.name(), fleet.status()?)));
-        overlaps::lines(fleets, self.size.0, self.charset())
+        test_clients::lines(fleets, self.size.0, self.charset())
     }
 
     /// The caption of the tour's current step; no lines without a tour.
@@ -121,7 +120,7 @@ impl App {
         let is_left_alone = self.tour_is_left_alone();
         let lines = |tour: &super::Tour| {
             let text = if is_left_alone { LEFT_ALONE } else { &tour.step().caption };
-            caption::lines(&self.settings.bindings.fill(text), tour.trouble(), self.size.0, self.charset())
+            banner::caption_lines(&self.settings.bindings.fill(text), tour.trouble(), self.size.0, self.charset())
         };
         self.tour().map(lines).unwrap_or_default()
     }
@@ -131,7 +130,7 @@ impl App {
         let bar = if self.replay().is_some() { PAST_BAR_HEIGHT } else { 0 };
         let fill = |step: &Step| self.settings.bindings.fill(&step.caption);
         let captions = self.tour().map(|tour| tour.scene().steps.iter().map(fill));
-        bar + captions.map_or(0, |captions| caption::height(captions, self.size.0))
+        bar + captions.map_or(0, |captions| banner::caption_height(captions, self.size.0))
     }
 
     /// The question about running test clients; `None` when it is not open.
@@ -173,7 +172,7 @@ impl App {
     pub(super) fn audit_entry_page(&self, area: Area) -> Page {
         let mut page = self.writer(Columns::FACTS, area);
         if let Some(entry) = self.selected_entry() {
-            audit_entry::write(&mut page, entry, self.settings.utc);
+            entries::write_audit_entry(&mut page, entry, self.settings.utc);
         }
         Page::new("Details", Columns::FACTS, page.lines())
     }
@@ -183,12 +182,12 @@ impl App {
         let utc = self.settings.utc;
         match self.selected_timeline_entry() {
             None => {}
-            Some(TimelineEntry::Happening(happening)) => timeline_entry::write_happening(&mut page, happening, utc),
+            Some(TimelineEntry::Happening(happening)) => entries::write_happening(&mut page, happening, utc),
             Some(TimelineEntry::Finding { at, finding, raised }) => {
-                timeline_entry::write_finding(&mut page, *at, finding, *raised, utc);
+                entries::write_finding(&mut page, *at, finding, *raised, utc);
             }
             Some(TimelineEntry::Deletion { at, node, ending, .. }) => {
-                timeline_entry::write_deletion(&mut page, *at, node, ending, utc);
+                entries::write_deletion(&mut page, *at, node, ending, utc);
             }
         }
         Page::new("Details", Columns::SIGNED_FACTS, page.lines())
@@ -197,10 +196,9 @@ impl App {
     pub(super) fn history_entry_page(&self, area: Area) -> Page {
         let mut page = self.writer(Columns::SIGNED_FACTS, area);
         let row = self.selected_history_entry();
-        let title =
-            row.as_ref().map_or_else(|| "Details".to_owned(), |row| history_entry::title(&row.entry, self.charset()));
+        let title = row.as_ref().map_or_else(|| "Details".to_owned(), |row| entries::title(&row.entry, self.charset()));
         if let Some(row) = row {
-            history_entry::write(&mut page, &row.entry, self.settings.utc);
+            entries::write_history_entry(&mut page, &row.entry, self.settings.utc);
         }
         Page::new(title, Columns::SIGNED_FACTS, page.lines())
     }
@@ -212,7 +210,7 @@ impl App {
             servers::write_members(&mut page, view, self.now());
             let compared = world.table().compared();
             if view.members.len() > 1 && (compared.is_some() || self.shown.is_live()) {
-                server_trees::write(&mut page, compared, self.now());
+                servers::write_trees(&mut page, compared, self.now());
             }
             servers::write_conclusions(&mut page, view, world.watch_event_rates().recent_load());
             if let ConnectionState::Connected { recursive: false, .. } = world.table().connection() {
@@ -254,7 +252,7 @@ impl App {
             (group.title, commands.collect())
         });
         let own = (!self.settings.commands.is_empty()).then(|| ("Your commands", self.own_help()));
-        help::write(&mut page, groups.chain(own), |text| bindings.fill(text));
+        help::write_help(&mut page, groups.chain(own), |text| bindings.fill(text));
         let mut page = Page::new("Help", help::COLUMNS, page.lines());
         page.title.push((format!("lockscope {}", env!("CARGO_PKG_VERSION")), Tone::Dim));
         page
@@ -263,7 +261,7 @@ impl App {
     pub(super) fn unreadable_page(&self, area: Area) -> Page {
         let places = self.world().table().unreadable();
         let mut page = self.writer(Columns::TEXT, area);
-        unreadable::write(&mut page, places.iter().map(|(path, reason)| (path, &**reason)));
+        banner::write_unreadable(&mut page, places.iter().map(|(path, reason)| (path, &**reason)));
         let mut page = Page::new("Cannot be read", Columns::TEXT, page.lines());
         page.title.push((count(places.len()), Tone::Text));
         page
@@ -294,11 +292,11 @@ impl App {
     fn prompt_page(&self, area: Area) -> Option<Page> {
         let page = self.writer(Columns::SIGNS, area);
         match self.footer.prompt.as_ref()?.purpose {
-            PromptPurpose::Clients => Some(contend_prompt::pair(page, &self.own_node(), super::DEFAULT_CLIENTS)),
+            PromptPurpose::Clients => Some(test_clients::pair(page, &self.own_node(), super::DEFAULT_CLIENTS)),
             PromptPurpose::ClientsIntoQueue => Some(match self.destination()? {
-                Ok(to) => contend_prompt::queue(
+                Ok(to) => test_clients::queue(
                     page,
-                    contend_prompt::QueueClients {
+                    test_clients::QueueClients {
                         algorithm: to.algorithm,
                         path: &to.path,
                         naming: &to.naming,
@@ -309,7 +307,7 @@ impl App {
                     },
                     &self.settings.bindings.name(Command::Stop),
                 ),
-                Err(reason) => contend_prompt::refused(page, &reason.to_string()),
+                Err(reason) => test_clients::refused(page, &reason.to_string()),
             }),
             PromptPurpose::Filter | PromptPurpose::Command | PromptPurpose::Confirmation => None,
         }

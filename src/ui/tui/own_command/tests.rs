@@ -1,6 +1,5 @@
 //! Tests of what a command runs, and of what it never runs.
 
-use super::value::MAX_VALUE_BYTES;
 use super::*;
 
 fn command(run: &[&str], shell: bool) -> Result<OwnCommand, String> {

@@ -1,22 +1,26 @@
-//! Everything known about the selected contender.
+//! Everything known about the selected contender, what is remembered about an election, and what
+//! cannot be known.
+//!
+//! The tree does not show how the previous holder ended before the first look. A session that
+//! expired and a release leave the same tree behind.
 
 use std::time::Duration;
 
-use super::election::{in_a_line, is_shown_as_election};
-use super::unseen::NOT_KNOWN;
 use super::{Tone, Writer};
-use lockscope_base::recipe::{RequestMode, Role};
-use lockscope_base::znode::{Sequence, SessionId, Timestamp};
+use lockscope_base::recipe::{LockKind, RequestMode, Role};
+use lockscope_base::znode::{Sequence, SessionId, Timestamp, escaped};
 use lockscope_model::diagnose::{Facts, HeldBy, OwnerState, TableAt, WatchTarget};
 use lockscope_model::queue::{
-    Contender, ContenderRow, ContenderState, HeldSince, HoldBounds, LastConnection, LockQueue, LockTable,
+    Contender, ContenderRow, ContenderState, Departure, ElectionKind, ElectionRecord, HeldSince, HoldBounds,
+    LastConnection, LockQueue, LockTable,
 };
 use lockscope_model::server_view::{Connection, Liveness};
 use lockscope_model::text::human::{count, countdown, date_and_time, duration, plural, time_of_day};
 use lockscope_model::text::{Charset, Keep, fit, width, wrap_bytes};
 
 /// Maximum number of blockers that are named.
-const MAX_NAMED: usize = 4;
+const MAX_BLOCKERS: usize = 4;
+
 /// Maximum columns of a node's name in the title.
 const TITLE_WIDTH: usize = 30;
 
@@ -201,9 +205,9 @@ impl Selected<'_> {
     }
 
     fn waits_for(&self, page: &mut Writer) {
-        let mut nodes = self.facts.blockers(self.lock, &self.row, MAX_NAMED + 1);
-        let more = if nodes.len() > MAX_NAMED { ", and more" } else { "" };
-        nodes.truncate(MAX_NAMED);
+        let mut nodes = self.facts.blockers(self.lock, &self.row, MAX_BLOCKERS + 1);
+        let more = if nodes.len() > MAX_BLOCKERS { ", and more" } else { "" };
+        nodes.truncate(MAX_BLOCKERS);
         let text = match (nodes.is_empty(), self.row.state) {
             (true, ContenderState::Holds) => {
                 let by = TableAt::new(self.table, self.now).held_by(self.lock, &self.row).map(HeldBy::title);
@@ -302,4 +306,72 @@ pub(super) fn last_request(abbreviation: &str) -> String {
         other => other,
     };
     format!(", last request: {request}")
+}
+
+/// Maximum number of past leaders that are named.
+const MAX_LEADERS: usize = 3;
+
+/// Returns whether a lock is shown as an election.
+pub fn is_shown_as_election(table: &LockTable, lock: &LockQueue, now: Timestamp) -> bool {
+    table.election_kind(lock, now).is_some_and(|kind| kind >= ElectionKind::Likely)
+}
+
+/// Returns how often the leader changed lately, as in `2 changes in 1h`; `None` if it was not
+/// watched for long enough.
+pub fn changes(table: &LockTable, lock: &LockQueue, now: Timestamp) -> Option<String> {
+    let changes = table.changes_of_leader(lock, now);
+    let (count, time) = changes
+        .last_day
+        .filter(|_| changes.last_hour == Some(0))
+        .map(|count| (count, "1d"))
+        .or(changes.last_hour.map(|count| (count, "1h")))?;
+    Some(if count == 0 {
+        format!("same for {time}")
+    } else {
+        format!("{} in {time}", plural(count, "change", "changes"))
+    })
+}
+
+/// Returns the changes and the past leaders of an election; `None` if neither is known.
+pub fn in_a_line(table: &LockTable, lock: &LockQueue, now: Timestamp) -> Option<String> {
+    let past: Vec<String> = table
+        .election_record(lock)
+        .into_iter()
+        .flat_map(ElectionRecord::tenures)
+        .rev()
+        .take(MAX_LEADERS)
+        .map(|tenure| tenure_in_a_line(tenure, now))
+        .collect();
+    let past = (!past.is_empty()).then(|| format!("led before: {}", past.join("; ")));
+    let parts: Vec<String> =
+        changes(table, lock, now).map(|changes| format!("leader: {changes}")).into_iter().chain(past).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn tenure_in_a_line(tenure: &Departure, now: Timestamp) -> String {
+    let name = tenure.client.telling_name().or(tenure.client.address.as_deref());
+    let of_session =
+        || tenure.session.map_or_else(|| "nobody known".to_owned(), |session| format!("session {session}"));
+    let who = name.map_or_else(of_session, |name| escaped(name).to_string());
+    let led = tenure.led_for().map(|led| format!("for {} ", duration(led))).unwrap_or_default();
+    format!("{who} {led}until {} ago ({})", duration(now.since(tenure.at)), tenure.end.in_sentence())
+}
+
+/// What cannot be known about the predecessor of a holder that already held when first seen.
+pub const NOT_KNOWN: &str = "whether the holder before it released or expired cannot be seen afterwards";
+
+/// Returns this sentence, and how long before the first look the holder acquired the lock. Returns
+/// `None` for a holder that was seen to acquire, and for leases, whose order says nothing.
+pub fn sentence(table_at: TableAt<'_>, lock: &LockQueue, holder: &Contender) -> Option<String> {
+    let is_lease = lock.kind() == LockKind::Semaphore;
+    let held = table_at.table().held_before_seen(lock, holder, table_at.now()).filter(|_| !is_lease);
+    let (HoldBounds { at_least, at_most }, who) = (held?, table_at.who(holder));
+    let began = match at_least {
+        exact if exact == at_most => {
+            format!("{who} got the lock {} before it was first seen here", duration(exact))
+        }
+        least if least.is_zero() => format!("{who} held the lock already when it was first seen here"),
+        least => format!("{who} got the lock at least {} before it was first seen here", duration(least)),
+    };
+    Some(format!("{began}: {NOT_KNOWN}."))
 }

@@ -4,31 +4,21 @@
 //! border, space, [sign, space,] label, text, space, border
 //! ```
 //!
-//! Each page is one file: a function that takes plain values and writes lines with a [`Writer`].
-//! `app::pages` decides which pages show and where, and `view::page` draws all of them. A page
-//! therefore knows neither the app nor a terminal, and the room for text is computed only here.
+//! A page is a function that takes plain values and writes lines with a [`Writer`]. Pages that are
+//! read together share a file. `app::pages` decides which pages show and where, and `view` draws
+//! all of them. A page therefore knows neither the app nor a terminal, and the room for text is
+//! computed only here.
 
-pub mod audit_entry;
 pub mod banner;
-pub mod caption;
-pub mod contend_prompt;
+pub mod below_lists;
 pub mod deletion;
 pub mod details;
-pub mod election;
-pub mod ensembles;
-pub mod findings;
+pub mod entries;
 pub mod help;
-pub mod history_entry;
-pub mod lately;
 pub mod node;
-pub mod output;
-pub mod overlaps;
-pub mod server_trees;
 pub mod servers;
 pub mod session;
-pub mod timeline_entry;
-pub mod unreadable;
-pub mod unseen;
+pub mod test_clients;
 
 use lockscope_model::text::{Charset, Keep, fit, wrap_words};
 

@@ -1,16 +1,19 @@
 //! What each server reports about itself, what it does not report, and which setting would change
-//! that.
+//! that; and whether the members of the ensemble have the same nodes.
 
 use std::time::Duration;
 
 use super::{Columns, Sign, Tone, Writer};
-use lockscope_base::znode::{Timestamp, Zxid};
-use lockscope_model::server_view::{AskedBy, Health, Load, MemberView, ServerMode, ServerView};
-use lockscope_model::text::human::{self, count, duration, plural};
-use lockscope_model::text::{Keep, fit};
+use lockscope_base::znode::{Timestamp, Zxid, escaped};
+use lockscope_model::server_view::{
+    AskedBy, Difference, Health, Load, MemberComparison, MemberView, ServerMode, ServerView,
+};
+use lockscope_model::text::human::{count, duration, plural};
+use lockscope_model::text::{Keep, fit, human};
 
 /// The columns of Servers. Facts stand below their server, slightly indented.
 pub const COLUMNS: Columns = Columns { label: 4, ..Columns::SIGNS };
+
 /// Columns of a version.
 const VERSION_WIDTH: usize = 24;
 
@@ -56,10 +59,13 @@ pub fn write_one_shot(page: &mut Writer, view: &ServerView) {
 const KEEPER_WATCHES: &str = "The recursive watches of ClickHouse Keeper name the wrong node, and its pzxid and cversion do not count as \
                               ZooKeeper's. The locks are followed by one-shot watches, new data of a node is not noticed, and \
                               nothing is claimed about the time before this console looked.";
+
 const ONE_SHOT: &str = "The server has no recursive watches that can be relied on. The locks are followed by one-shot watches: each \
                         change costs a request, and new data of a node is not noticed.";
+
 const NOT_ASKED: &str = "The servers are not asked about themselves (--server-view off). Holders and waiters are read from the \
                          znodes alone. The clients' connections, addresses and watches are not known.";
+
 const MEMBERS_UNKNOWN: &str = "The ensemble's config could not be read, so it may have servers that were not asked. No session is \
                                called a ghost or disconnected.";
 
@@ -204,4 +210,57 @@ pub fn summary(view: &ServerView) -> String {
     let all = view.members.len();
     let what = plural(all, "server reports everything", "servers report everything");
     format!("{} of {what}", count(all - view.missing().count()))
+}
+
+/// The most differences that are written.
+const MAX_DIFFERENCES: usize = 20;
+
+const NOT_YET: &str = "The trees of the members are being compared.";
+
+const ONE_SERVER: &str =
+    "The trees of the members are not compared: the connect string names one server. Name all of them there.";
+
+/// Writes the last comparison of the members.
+pub fn write_trees(page: &mut Writer, compared: Option<&MemberComparison>, now: Timestamp) {
+    page.blank();
+    let Some(compared) = compared else { return page.sentence(NOT_YET, Tone::Dim) };
+    if compared.members.len() < 2 {
+        return page.sentence(ONE_SERVER, Tone::Careful);
+    }
+    let read = compared.members.iter().filter(|member| member.error.is_none()).count();
+    let where_ = format!(
+        "the children of {} on {}, {} ago",
+        plural(compared.parents, "node", "nodes"),
+        plural(read, "member", "members"),
+        duration(now.since(compared.at))
+    );
+    if compared.differences.is_empty() {
+        page.add(Some(Sign::Good), None, &format!("No difference in {where_}"), Tone::Text);
+    } else {
+        let found = plural(compared.differences.len(), "difference", "differences");
+        page.add(Some(Sign::Bad), None, &format!("{found} in {where_}"), Tone::Strong);
+    }
+    for difference in compared.differences.iter().take(MAX_DIFFERENCES) {
+        page.fact("", &describe(difference), Tone::Text);
+    }
+    let hidden = compared.differences.len().saturating_sub(MAX_DIFFERENCES);
+    if hidden > 0 {
+        page.fact("", &format!("and {} more", count(hidden)), Tone::Dim);
+    }
+    for member in &compared.members {
+        if let Some(why) = &member.error {
+            let text = format!("{} was not compared: {}", escaped(&member.address), escaped(why));
+            page.add(Some(Sign::Warning), None, &text, Tone::Careful);
+        }
+    }
+    if compared.left_out > 0 {
+        page.fact("", &format!("{} were left out", plural(compared.left_out, "node", "nodes")), Tone::Careful);
+    }
+}
+
+fn describe(difference: &Difference) -> String {
+    let has = if difference.has { "has" } else { "lacks" };
+    let others = if difference.has { "most do not have it" } else { "most have it" };
+    let czxid = difference.czxid.map_or_else(String::new, |czxid| format!(", czxid {czxid}"));
+    format!("{} {has} {}{czxid}; {others}", escaped(&difference.member), escaped(difference.path.as_str()))
 }

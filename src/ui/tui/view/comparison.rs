@@ -12,8 +12,8 @@ use ratatui::text::Span;
 
 use super::View;
 use crate::tui::app::{ComparedFleet, FleetComparison};
-use crate::tui::widget::panel::{Panel, halves};
 use crate::tui::widget::write::{clear, write_line};
+use crate::tui::widget::{Panel, halves};
 use lockscope_lab::contend::FleetOutcome;
 use lockscope_lock::Algorithm;
 use lockscope_model::text::human::count;

@@ -1,20 +1,42 @@
-//! The last line: the keys, the prompt or a notice.
+//! The lines below the screen: the bar of a recording, the tour's caption, and the last line with
+//! the keys, the prompt or a notice.
+//!
+//! The bar shows events over time, gaps, findings, and the time that is shown:
+//!
+//! ```text
+//!  ▶ x10 02:13:07  ▁▁▂▁▁▇█▇▁▁▁░░░▁▁│▁▁▂▁▁▁▁▁
+//!  01:40:00  ✖ 02:13:01 stuck 6s before                                      02:40:00
+//! ```
+//!
+//! The caption of the tour:
+//!
+//! ```text
+//! - SANDBOX -- 2/6 A holder crashes -- 2 of 3 ---------------- n next  b back  P play -
+//!  Now the holder's process dies. It said goodbye to nobody, so its session lives on, ...
+//! ```
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::View;
-use crate::tui::app::{DEFAULT_CLIENTS, Filter, Hint, Prompt, PromptPurpose};
+use crate::tui::app::{
+    App, DEFAULT_CLIENTS, Filter, Hint, Outline, Prompt, PromptPurpose, Replay, Tour, replay_sentence,
+};
 use crate::tui::keymap::{Command, FixedKey};
+use crate::tui::page::Columns;
 use crate::tui::theme::Theme;
-use crate::tui::widget::write::write_line;
+use crate::tui::widget::write::{clear, write_line};
+use lockscope_base::znode::Timestamp;
 use lockscope_live::admin::Action;
+use lockscope_model::diagnose::Severity;
+use lockscope_model::text::human::{countdown, exact_time, time_of_day};
 use lockscope_model::text::{Keep, width};
 
 /// Draws the prompt if there is one, else the notice, else the keys. Returns the position of the
 /// terminal's cursor.
-pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+pub fn draw_footer(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     if let Some(question) = view.app.quit_question() {
         let text = view.fit(&question, usize::from(area.width).saturating_sub(4), Keep::Start);
         let text = format!(" {} {text} ", view.theme.signs.warning);
@@ -152,4 +174,161 @@ fn hints(view: View<'_>, columns: usize) -> Line<'static> {
 
 fn hint(theme: &Theme, key: String, word: &'static str) -> [Span<'static>; 3] {
     [Span::styled(key, theme.accent), Span::styled(format!(" {word}"), theme.text), Span::raw("  ")]
+}
+
+/// Minimum columns for the scene and step; below this, the keys are left out.
+const LEAST: usize = 30;
+
+/// Minimum columns of the terminal at which the namespace is shown.
+const WIDE: u16 = 100;
+
+/// Draws the tour's caption: the current scene and step, the keys, and the text.
+pub fn draw_caption(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let Some(tour) = app.tour().filter(|_| area.height > 0) else { return };
+    clear(area, buffer);
+    buffer.set_style(area, theme.text);
+    let top = Rect { height: 1, ..area };
+    let across = theme.signs.border.horizontal_top;
+    write_line(Span::styled(across.repeat(usize::from(top.width)), theme.focus), top, buffer);
+    let keys = format!(" {} ", keys(app, tour));
+    let columns = usize::from(top.width);
+    let keys = Some(keys).filter(|keys| width(keys) + LEAST < columns);
+    let [place, scene, step] = title(tour, area.width);
+    let mut room = columns.saturating_sub(keys.as_deref().map_or(0, width) + 3);
+    let mut spans = vec![Span::styled(across, theme.focus)];
+    let words = [(place, theme.mark), (format!(" {scene} "), theme.strong), (format!(" {step} "), theme.dim)];
+    for (at, (text, style)) in words.into_iter().enumerate() {
+        // A truncated step number would be a wrong one.
+        if at == 2 && width(&text) > room {
+            break;
+        }
+        let text = view.fit(&text, room, Keep::Start);
+        room = room.saturating_sub(width(&text) + 1);
+        spans.extend([Span::styled(text, style), Span::styled(across, theme.focus)]);
+    }
+    write_line(spans, top, buffer);
+    if let Some(keys) = keys {
+        let line = Line::from(vec![Span::styled(keys, theme.accent), Span::styled(across, theme.focus)]);
+        let columns = u16::try_from(line.width()).unwrap_or(0).min(top.width);
+        write_line(line, Rect { x: top.right() - columns, width: columns, ..top }, buffer);
+    }
+    let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    super::draw_lines(view, &app.caption_lines(), Columns::TEXT, below, buffer);
+}
+
+/// Returns the left part of the caption's border: the place, the scene and the step.
+fn title(tour: &Tour, columns: u16) -> [String; 3] {
+    let place = match tour.is_on_sandbox() {
+        true => " SANDBOX ".to_owned(),
+        // On a narrow terminal the namespace is left out: every lock's path shows it too.
+        false if columns < WIDE => " DEMO ".to_owned(),
+        false => format!(" DEMO in {} ", tour.namespace()),
+    };
+    let ((scene, scenes), (step, steps)) = (tour.scene_number(), tour.step_number());
+    [place, format!("{scene}/{scenes} {}", tour.scene().title), format!("{step} of {steps}")]
+}
+
+/// Returns the right part of the border: the keys, and the time until the next step plays.
+fn keys(app: &App, tour: &Tour) -> String {
+    let key = |command: Command, word: &str| format!("{} {word}", app.key_label(command));
+    let plays = match tour.next_in(app.clock()) {
+        Some(left) => format!("{} {}", key(Command::TourPlay, "stop"), countdown(left)),
+        None => key(Command::TourPlay, "play"),
+    };
+    format!("{}  {}  {plays}", key(Command::TourNext, "next"), key(Command::TourBack, "back"))
+}
+
+/// Minimum columns of the bar.
+const MIN_BAR: usize = 10;
+
+/// Draws the bar and the line below it.
+pub fn draw_past_bar(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer) {
+    if area.height == 0 {
+        return;
+    }
+    clear(area, buffer);
+    let (theme, utc) = (view.theme, view.app.settings().utc);
+    let outline = replay.outline();
+    let state = if replay.is_playing() { theme.signs.play[0] } else { theme.signs.play[1] };
+    let left = format!(" {state} {:<6} {}  ", replay.speed().label(), exact_time(replay.at(), utc));
+    let columns = usize::from(area.width).saturating_sub(width(&left) + 1);
+    let mut spans = vec![Span::styled(left, theme.strong)];
+    if columns >= MIN_BAR {
+        spans.extend(bar(view, outline, replay.at(), columns));
+    }
+    write_line(spans, Rect { height: 1, ..area }, buffer);
+    if area.height < 2 {
+        return;
+    }
+    let line = Rect { y: area.y + 1, height: 1, ..area };
+    let (from, until) = (time_of_day(outline.from, utc), format!("{} ", time_of_day(outline.until, utc)));
+    let room = usize::from(area.width).saturating_sub(width(&from) + width(&until) + 4);
+    let sentence = view.fit(&replay_sentence(replay, utc), room, Keep::Start);
+    write_line(vec![Span::styled(format!(" {from}  "), theme.dim), Span::styled(sentence, theme.text)], line, buffer);
+    let columns = u16::try_from(width(&until)).unwrap_or(0).min(line.width);
+    let right = Rect { x: line.right() - columns, width: columns, ..line };
+    write_line(Line::styled(until, theme.dim), right, buffer);
+}
+
+/// Returns the bar. A column with several things shows the most important one.
+fn bar(view: View<'_>, outline: &Outline, at: Timestamp, columns: usize) -> Vec<Span<'static>> {
+    let theme = view.theme;
+    let signs = &theme.signs;
+    let scale = Scale { from: outline.from.0, length: outline.until.0.saturating_sub(outline.from.0).max(1), columns };
+    let density = spread(&outline.density, columns);
+    let highest = density.iter().copied().max().unwrap_or(0);
+    let levels = crate::tui::widget::sparkline(&density, columns, highest, &signs.levels);
+    let cell = |level: char| match level {
+        ' ' => (signs.dot.to_owned(), theme.dim),
+        level => (level.to_string(), theme.good),
+    };
+    let mut cells: Vec<(String, Style)> = levels.chars().map(cell).collect();
+    for gap in &outline.gaps {
+        // Where the clock was set back, a gap ends before it begins.
+        let (from, until) = (scale.column(gap.from), scale.column(gap.to.unwrap_or(outline.until)));
+        for cell in &mut cells[from.min(until)..=from.max(until)] {
+            *cell = (signs.gap.to_owned(), theme.unsure);
+        }
+    }
+    for finding in &outline.findings {
+        let cell = &mut cells[scale.column(finding.at)];
+        match finding.severity {
+            Severity::Critical => *cell = (signs.bad.to_owned(), theme.bad),
+            Severity::Warning if cell.0 != signs.bad => *cell = (signs.warning.to_owned(), theme.wait),
+            _ => {}
+        }
+    }
+    let cell = &mut cells[scale.column(at)];
+    *cell = (signs.here.to_owned(), theme.mark);
+    cells.into_iter().map(|(sign, style)| Span::styled(sign, style)).collect()
+}
+
+struct Scale {
+    from: i64,
+    length: i64,
+    columns: usize,
+}
+
+impl Scale {
+    fn column(&self, at: Timestamp) -> usize {
+        let into = i128::from(at.0.saturating_sub(self.from).clamp(0, self.length));
+        let column = into * self.columns as i128 / i128::from(self.length);
+        usize::try_from(column).unwrap_or(0).min(self.columns - 1)
+    }
+}
+
+/// Sums the density into one part for each column.
+fn spread(density: &[u32], columns: usize) -> Vec<u64> {
+    let mut parts = vec![0; columns];
+    for (at, count) in density.iter().enumerate() {
+        parts[at * columns / density.len()] += u64::from(*count);
+    }
+    if density.len() < columns {
+        // The bar is wider than the data is fine: each part fills several columns.
+        for (column, part) in parts.iter_mut().enumerate() {
+            *part = u64::from(density.get(column * density.len() / columns).copied().unwrap_or(0));
+        }
+    }
+    parts
 }

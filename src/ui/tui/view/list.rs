@@ -1,5 +1,10 @@
 //! Draws every list alike: a box with a title, the columns' titles, the visible rows and the
-//! selection.
+//! selection; and the texts that cells of several lists share.
+//!
+//! Clients and sessions stand in a few columns, with whether they are alive. A finding in a few
+//! columns is never cut: half a name would tell the reader nothing.
+
+use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,12 +13,14 @@ use ratatui::text::Span;
 
 use super::View;
 use crate::tui::app::{App, Cursor, Directed, ListOrder, ListScreen, Pane, Rows};
-use crate::tui::columns::{MARK_WIDTH, Placed};
-use crate::tui::widget::panel::{Bottom, Panel};
-use crate::tui::widget::table::{Cell, Title, row, titles};
+use crate::tui::screen::{MARK_WIDTH, Placed};
 use crate::tui::widget::write::write_line;
-use lockscope_model::text::human::count;
-use lockscope_model::text::{Keep, wrap_words};
+use crate::tui::widget::{Bottom, Cell, Panel, Title, row, titles};
+use lockscope_base::znode::SessionId;
+use lockscope_model::diagnose::{Code, Facts, Finding, OwnerState, Standstill};
+use lockscope_model::queue::{ClientIdentity, ContenderRow, LockQueue};
+use lockscope_model::text::human::{bounded, count, countdown, silent};
+use lockscope_model::text::{Keep, width, wrap_words};
 
 /// Maximum columns of a text in the lower border. No terminal is wider.
 const MAX_BOTTOM: usize = 1_000;
@@ -227,4 +234,136 @@ impl View<'_> {
     pub fn following(self, follows: bool) -> (String, Style) {
         (self.sentence(if follows { "following" } else { "{letter of last}: follow" }), self.theme.dim)
     }
+}
+
+/// Minimum and maximum columns of a bar.
+const BAR: (usize, usize) = (4, 8);
+
+/// Columns of the longest countdown before a bar, with a blank.
+const BEFORE_BAR: usize = 13;
+
+/// Identifies a client in `columns` columns.
+pub fn who(view: View<'_>, client: &ClientIdentity, columns: usize) -> String {
+    client.fit(columns, view.theme.signs.charset)
+}
+
+/// Identifies a session's client in `columns` columns.
+pub fn who_is(view: View<'_>, session: SessionId, columns: usize) -> String {
+    who(view, &view.app.world().table().identity(session), columns)
+}
+
+/// Identifies a client whose session has a column of its own; a sign where nothing else is known.
+pub fn client(view: View<'_>, client: &ClientIdentity, columns: usize) -> Cell {
+    if client.name.is_none() && client.address.is_none() {
+        return Cell::new(view.theme.signs.unknown, view.theme.dim);
+    }
+    let alone = ClientIdentity { session: None, ..client.clone() };
+    Cell::new(who(view, &alone, columns), client_style(view, client))
+}
+
+/// Clients that are no longer connected stand out.
+pub fn client_style(view: View<'_>, client: &ClientIdentity) -> Style {
+    view.data(if client.last_listed.is_some() { view.theme.wait } else { view.theme.text })
+}
+
+/// Returns the state of a session that is not live, or the time until it expires; `None` when the
+/// session is live or its state is unknown.
+pub fn lifetime(life: OwnerState, expires_in: Option<Duration>) -> Option<String> {
+    match (life, expires_in) {
+        (OwnerState::Live | OwnerState::Unknown, _) => None,
+        (OwnerState::Expiring, Some(left)) => Some(format!("expiring {}", countdown(left))),
+        (life, _) => Some(life.id().to_owned()),
+    }
+}
+
+/// Returns the countdown of a contender's owner in `columns` columns. Where there is room, a bar
+/// follows that shrinks with the time left. The timeout of a disconnected client is that of its
+/// last connection.
+pub fn countdown_of(view: View<'_>, session: Option<SessionId>, facts: &Facts<'_>, columns: usize) -> Option<String> {
+    let text = match (facts.owner, facts.silence) {
+        (OwnerState::Silent, Some(silence)) => {
+            let whole = silent(silence.lasted(view.app.now()), silence.timeout);
+            if width(&whole) <= columns { whole } else { whole.split(" of ").next().unwrap_or_default().to_owned() }
+        }
+        (OwnerState::Silent | OwnerState::Expiring, _) => lifetime(facts.owner, facts.expires_in)?,
+        _ => return None,
+    };
+    let last = || session.and_then(|session| view.app.world().table().last_connection(session)?.connection.timeout());
+    let timeout = facts.silence.map(|silence| silence.timeout).or_else(last);
+    let bar = facts.expires_in.zip(timeout).and_then(|(left, timeout)| drained(view, left, timeout, columns));
+    let bar = bar.filter(|bar| width(&text) + 1 + width(bar) <= columns);
+    Some(bar.map_or_else(|| text.clone(), |bar| format!("{text} {bar}")))
+}
+
+/// Returns a bar that is as full as the share of the time left; `None` where there is no room for
+/// it.
+fn drained(view: View<'_>, left: Duration, timeout: Duration, columns: usize) -> Option<String> {
+    let [full, empty] = view.theme.signs.bar;
+    let length = columns.saturating_sub(BEFORE_BAR).min(BAR.1);
+    let cells = (left.as_millis() * length as u128).div_ceil(timeout.as_millis().max(1));
+    let cells = usize::try_from(cells).unwrap_or(length).min(length);
+    (length >= BAR.0).then(|| full.repeat(cells) + &empty.repeat(length - cells))
+}
+
+/// Returns the state of an owner and its style. Every state but `live` is marked.
+pub fn life(view: View<'_>, owner: OwnerState, expires_in: Option<Duration>) -> (String, Style) {
+    let theme = view.theme;
+    match owner {
+        OwnerState::Live => ("live".to_owned(), view.data(theme.good)),
+        OwnerState::Unknown => (theme.signs.unknown.to_owned(), theme.dim),
+        OwnerState::Silent | OwnerState::Expiring | OwnerState::Ownerless => {
+            (lifetime(owner, expires_in).unwrap_or_default(), view.data(theme.wait))
+        }
+        OwnerState::Ghost => (lifetime(owner, expires_in).unwrap_or_default(), view.data(theme.bad)),
+    }
+}
+
+/// Returns the first text that fits, with the severity's sign if there is room for both.
+fn first_that_fits(sign: &str, texts: &[String], columns: usize) -> Option<String> {
+    let signed = texts.iter().flat_map(|text| [format!("{sign} {text}"), text.clone()]);
+    signed.into_iter().find(|text| width(text) <= columns)
+}
+
+/// Names a finding in a word: its code, or its title where the code does not fit.
+pub fn name_of(code: Code, sign: &str, columns: usize) -> String {
+    let texts = [code.id(), code.title()].map(str::to_owned);
+    first_that_fits(sign, &texts, columns).unwrap_or_else(|| code.title().to_owned())
+}
+
+/// Names a current finding in a word. An expiring holder is shown with the time left, a stuck lock
+/// with the time since it last changed hands.
+pub fn in_a_word(view: View<'_>, lock: &LockQueue, finding: &Finding, columns: usize) -> String {
+    let sign = view.theme.signs.severity(finding.severity);
+    let texts = match finding.code {
+        Code::ExpiringHolder | Code::SilentHolder => time_left(view, lock, columns.saturating_sub(width(sign) + 1)),
+        Code::MayBeStuck => doubt(view, lock),
+        _ if finding.is_standstill() => standstill(view, lock),
+        _ => Vec::new(),
+    };
+    first_that_fits(sign, &texts, columns).unwrap_or_else(|| name_of(finding.code, sign, columns))
+}
+
+fn time_left(view: View<'_>, lock: &LockQueue, columns: usize) -> Vec<String> {
+    let of = |row: ContenderRow<'_>| {
+        let facts = view.app.world().table_at(view.app.now()).facts(lock, &row);
+        countdown_of(view, row.contender.session(), &facts, columns)
+    };
+    lock.row(0).and_then(of).into_iter().collect()
+}
+
+/// Returns `stuck 13m42s, 2 wait` and shorter forms of it.
+fn standstill(view: View<'_>, lock: &LockQueue) -> Vec<String> {
+    let Some(standstill) = view.app.world().table_at(view.app.now()).standstill(lock) else { return Vec::new() };
+    let Standstill { held, waiting, .. } = standstill;
+    let held = format!("stuck {}", bounded(held.at_least, held.at_most, view.theme.signs.charset));
+    let wait = if waiting == 1 { "waits" } else { "wait" };
+    vec![format!("{held}, {} {wait}", count(waiting)), held, "stuck".to_owned()]
+}
+
+/// Returns `stuck? ≤13m42s, 2 wait` and shorter forms of it.
+fn doubt(view: View<'_>, lock: &LockQueue) -> Vec<String> {
+    let Some(standstill) = view.app.world().table_at(view.app.now()).standstill(lock) else { return Vec::new() };
+    let held = format!("stuck? {}", bounded(Duration::ZERO, standstill.held.at_most, view.theme.signs.charset));
+    let wait = if standstill.waiting == 1 { "waits" } else { "wait" };
+    vec![format!("{held}, {} {wait}", count(standstill.waiting)), held, "stuck?".to_owned()]
 }

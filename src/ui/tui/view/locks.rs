@@ -1,39 +1,50 @@
+//! The list of the locks, and the pane below it.
+//!
 //! ```text
 //! ┌ Locks ── 37 locks, 412 contenders ── sort: waiting ▼ ──────────────────────┐
 //! │  LOCK            RECIPE         HOLDER         HELD   WAIT  OLDEST  ACQ/s …│
 //! │▸ /locks/billing  Curator mutex  0x1…0001b   ≤14m02s    128  13m58s      0  │
 //! └ ! 2 places cannot be read ─────────────────────────────────────────────────┘
 //! ```
+//!
+//! The pane has the watch events that the changes of the last minute would cost if every lock were
+//! a herd and if every lock were a chain, and those that the servers sent.
 
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use ratatui::style::Style;
+use ratatui::text::Span;
 
 use super::View;
-use super::finding::in_a_word;
-use super::list::{ListTitle, ListView};
-use super::who::{client_style, who};
+use super::list::{ListTitle, ListView, client_style, in_a_word, who};
 use crate::tui::app::{LockColumn, LockRow, Locks, VanishedLock};
-use crate::tui::columns::Placed;
-use crate::tui::page::election::{self, is_shown_as_election};
-use crate::tui::widget::panel::Bottom;
-use crate::tui::widget::table::Cell;
+use crate::tui::page::details;
+use crate::tui::page::details::is_shown_as_election;
+use crate::tui::screen::Placed;
+use crate::tui::widget;
+use crate::tui::widget::write::write_line;
+use crate::tui::widget::{Bottom, Cell, Panel};
 use lockscope_base::recipe::LockKind;
 use lockscope_model::diagnose::Severity;
 use lockscope_model::queue::{HoldBounds, LockQueue};
 use lockscope_model::text::human::{bounded, count, count_within, duration, no_less, plural, rate};
-use lockscope_model::text::{Keep, fit_bytes, width as columns_of};
+use lockscope_model::text::{Charset, Keep, fit_bytes, width, width as columns_of};
 
 /// Follows the holder of a queue with unknown rules, provided that `MIN_ASSUMED_HOLDER` columns
 /// stay for the holder's name. With fewer columns the cell says only that the holder is assumed: a
 /// name alone would claim more than is known.
 const ASSUMED: &str = " (assumed)";
+
 const MIN_ASSUMED_HOLDER: usize = 12;
 
 /// Precedes the leader of an election, provided that `MIN_LEADER` columns stay for the name.
 const LEADER: &str = "LEADER ";
+
 const MIN_LEADER: usize = 8;
 
 /// Precedes the last holder of a vanished lock, provided that `MIN_LAST` columns stay for the name.
 const LAST: &str = ", last ";
+
 const MIN_LAST: usize = 8;
 
 impl ListView for Locks {
@@ -236,7 +247,7 @@ pub fn held(view: View<'_>, lock: &LockQueue) -> Option<String> {
 fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     let (theme, world) = (view.theme, view.app.world());
     let Some(worst) = world.diagnosis().worst(lock.id()) else {
-        let changes = election::changes(world.table(), lock, view.app.now());
+        let changes = details::changes(world.table(), lock, view.app.now());
         let changes = changes.filter(|_| is_shown_as_election(world.table(), lock, view.app.now())).unwrap_or_default();
         return Cell::new(view.fit(&changes, width, Keep::Start), theme.dim);
     };
@@ -247,4 +258,70 @@ fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
 /// Returns the style of a number: zero is drawn faintly.
 fn faint(number: usize, dim: Style, otherwise: Style) -> Style {
     if number == 0 { dim } else { otherwise }
+}
+
+/// Seconds over which the figure beside a sparkline is averaged.
+const AVERAGED: usize = 10;
+
+/// Columns of a sparkline: one for each second of the history.
+const SPARK: usize = 60;
+
+/// Draws the sparklines on one scale, so that their heights can be compared.
+pub fn draw_watch_events(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    if area.height == 0 {
+        return;
+    }
+    let theme = view.theme;
+    let title = ("Watch events, all locks, last 60 s".to_owned(), theme.strong);
+    let inner = Panel { left: vec![title], ..Panel::default() }.draw(area, buffer, theme);
+    let seconds = view.app.world().table().totals().history.seconds(view.app.now());
+    let herd: Vec<_> = seconds.iter().map(|second| second.watch_events.herd).collect();
+    let chain: Vec<_> = seconds.iter().map(|second| second.watch_events.chain).collect();
+    let sent = view.app.world().watch_event_rates().seconds().map(whole);
+    let highest = herd.iter().chain(&chain).chain(sent.iter().flatten()).copied().max().unwrap_or(0);
+    let rows = [
+        ("herd-style ", Some(herd), theme.wait, "had every waiter watched the parent"),
+        ("chain-style", Some(chain), theme.good, "had each watched its predecessor"),
+        ("server     ", sent, theme.text, "sent to all, by the servers' own count"),
+    ];
+    for ((label, values, style, meaning), y) in rows.into_iter().zip(inner.top()..inner.bottom()) {
+        let area = Rect { y, height: 1, ..inner };
+        let Some(values) = values else {
+            let asks = view.app.settings().asks_servers;
+            let why = view.sentence(if asks { "not reported ({servers}: why)" } else { "not asked" });
+            let line = vec![Span::styled(format!(" {label} "), theme.text), Span::styled(why, theme.dim)];
+            write_line(line, area, buffer);
+            continue;
+        };
+        let figure = format!("{:>7}/s", rate(average(&values)));
+        let room = usize::from(inner.width).saturating_sub(label.len() + 3 + width(&figure));
+        let line = widget::sparkline(&values, room.min(SPARK), highest, &theme.signs.levels);
+        let mut spans = vec![
+            Span::styled(format!(" {label} "), view.data(theme.text)),
+            Span::styled(line, view.data(if highest == 0 { theme.dim } else { style })),
+            Span::styled(figure, view.data(theme.strong)),
+        ];
+        if room > SPARK + meaning.len() + 3 {
+            let dash = if theme.signs.charset == Charset::Ascii { "" } else { "  " };
+            spans.push(Span::styled(format!("{dash} {meaning}"), theme.dim));
+        }
+        write_line(spans, area, buffer);
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are never negative, and the cast saturates"
+)]
+fn whole(seconds: Vec<f64>) -> Vec<u64> {
+    seconds.into_iter().map(|events| events.round() as u64).collect()
+}
+
+/// Returns the average of the full seconds. The current second would lower it.
+#[expect(clippy::cast_precision_loss, reason = "a sparkline's figure is rounded anyway")]
+fn average(values: &[u64]) -> f64 {
+    let full = &values[..values.len().saturating_sub(1)];
+    let last = &full[full.len().saturating_sub(AVERAGED)..];
+    last.iter().sum::<u64>() as f64 / last.len().max(1) as f64
 }

@@ -1,40 +1,28 @@
-//! Draws the state of the [`App`]: one file a screen. Drawing never changes the state.
+//! Draws the state of the [`App`]. Drawing never changes the state.
 //!
 //! Architecture invariant: a list draws only its visible rows, so the cost of a frame depends on
 //! the terminal's height alone.
+//!
+//! Every text page is drawn here: its box, its lines, and marks where lines are hidden. Every list
+//! is a file with its looks, which `list` draws.
 
-mod audit;
-mod caption;
-mod clients;
 mod comparison;
 mod contend;
 mod ensembles;
-mod finding;
-mod fleet_figures;
 mod footer;
 mod header;
-mod history;
 mod list;
 mod locks;
-mod page;
-mod past_bar;
 mod picture;
 mod queue;
-mod session_places;
 mod sessions;
 mod timeline;
-mod waits;
-mod watch_events;
-mod who;
-
-#[cfg(test)]
-mod tests;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::app::{
@@ -45,7 +33,15 @@ use super::keymap::Command;
 use super::page::Columns;
 use super::theme::Theme;
 use super::widget::write::write_line;
-use lockscope_model::text::{Keep, cut, fit, wrap_words};
+use crate::tui::app::ShownPage;
+use crate::tui::page;
+use crate::tui::page::{Focus, Page, Sign, Tone};
+use crate::tui::widget::write::clear;
+use crate::tui::widget::{Bottom, Panel};
+use lockscope_model::text::{Keep, cut, fit, width, wrap_words};
+
+#[cfg(test)]
+mod tests;
 
 /// What every part of a screen needs for drawing.
 #[derive(Clone, Copy)]
@@ -71,7 +67,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         None => header::draw(view, place(layout.header), buffer),
     }
     header::draw_tabs(view, place(layout.tabs), buffer);
-    page::draw_lines(view, &app.banner_lines(), Columns::SIGNS, place(layout.banner), buffer);
+    draw_lines(view, &app.banner_lines(), Columns::SIGNS, place(layout.banner), buffer);
     let (main, side) = (place(layout.main), place(layout.side));
     let pages = app.pages();
     match app.screen() {
@@ -79,7 +75,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Locks => {
             list::draw(&Locks, view, main, buffer);
             if pages.is_empty() {
-                watch_events::draw(view, side, buffer);
+                locks::draw_watch_events(view, side, buffer);
             }
         }
         Screen::Queue if app.shows_queue_picture() => picture::draw_queue(view, main, buffer),
@@ -90,10 +86,10 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
                 picture::draw_fleets(view, main, buffer);
             } else if app.fleets().fleet(FleetSide::Left).is_some() {
                 contend::draw(view, fleets, buffer);
-                page::draw_lines(view, &app.overlap_lines(), Columns::SIGNS, place(layout.overlaps), buffer);
+                draw_lines(view, &app.overlap_lines(), Columns::SIGNS, place(layout.overlaps), buffer);
                 list::draw(&Clients, view, main, buffer);
             } else {
-                clients::draw_nothing(view, fleets.union(main), buffer);
+                contend::draw_nothing(view, fleets.union(main), buffer);
             }
         }
         Screen::Session => list::draw(&SessionPlaces, view, main, buffer),
@@ -106,15 +102,15 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Node | Screen::Servers | Screen::Help | Screen::Unreadable | Screen::Output => {}
     }
     for shown in pages.into_iter().chain(app.popup()) {
-        page::draw(view, &shown, place(shown.area), buffer);
+        draw_page(view, &shown, place(shown.area), buffer);
     }
     let below = place(layout.caption);
     let bar = Rect { height: if app.replay().is_some() { PAST_BAR_HEIGHT.min(below.height) } else { 0 }, ..below };
     if let Some(replay) = app.replay() {
-        past_bar::draw(view, replay, bar, buffer);
+        footer::draw_past_bar(view, replay, bar, buffer);
     }
-    caption::draw(view, Rect { y: bar.bottom(), height: below.height - bar.height, ..below }, buffer);
-    if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {
+    footer::draw_caption(view, Rect { y: bar.bottom(), height: below.height - bar.height, ..below }, buffer);
+    if let Some(cursor) = footer::draw_footer(view, place(layout.footer), buffer) {
         frame.set_cursor_position(cursor);
     }
 }
@@ -213,5 +209,100 @@ impl View<'_> {
             let x = area.x + (area.width / 2).saturating_sub(u16::try_from(line.width() / 2).unwrap_or(0));
             write_line(line, Rect { x, y, width: area.right().saturating_sub(x), height: 1 }, buffer);
         }
+    }
+}
+
+/// Draws a page over the content of `area`.
+fn draw_page(view: View<'_>, shown: &ShownPage, area: Rect, buffer: &mut Buffer) {
+    let ShownPage { page, top, focus, .. } = shown;
+    clear(area, buffer);
+    buffer.set_style(area, view.theme.text);
+    let left = page.title.iter().map(|(text, tone)| (text.clone(), style(view, *tone))).collect();
+    let panel = Panel {
+        left,
+        bottom: more(view, shown).map(|(text, style)| Bottom::new(text, style)),
+        focused: *focus == Focus::Here,
+        ..Panel::default()
+    };
+    let inner = panel.draw(area, buffer, view.theme);
+    let answers = u16::try_from(page.answers.len()).unwrap_or(u16::MAX).min(inner.height);
+    let below = Rect { y: inner.bottom() - answers, height: answers, ..inner };
+    let above = Rect { height: inner.height - answers, ..inner };
+    draw_page_lines(view, page, &page.lines[(*top).min(page.lines.len())..], above, buffer);
+    if *focus != Focus::Elsewhere && view.app.is_searched() {
+        (above.top()..above.bottom()).for_each(|y| view.highlight(Rect { y, height: 1, ..above }, buffer));
+    }
+    draw_page_lines(view, page, &page.answers, below, buffer);
+}
+
+/// Draws lines without a box. The last visible line is marked if others follow.
+fn draw_lines(view: View<'_>, lines: &[page::Line], columns: Columns, area: Rect, buffer: &mut Buffer) {
+    for (at, (line, y)) in lines.iter().zip(area.top()..area.bottom()).enumerate() {
+        let mut line = line.clone();
+        if y + 1 == area.bottom() && at + 1 < lines.len() {
+            line.text = view.goes_on(&line.text, columns.room(area.width));
+        }
+        write_line(spans(view, &line, columns, |style| style), Rect { y, height: 1, ..area }, buffer);
+    }
+}
+
+fn draw_page_lines(view: View<'_>, page: &Page, lines: &[page::Line], area: Rect, buffer: &mut Buffer) {
+    let fade = |style| if page.stale { view.theme.dim } else { style };
+    for (line, y) in lines.iter().zip(area.top()..area.bottom()) {
+        write_line(spans(view, line, page.columns, fade), Rect { y, height: 1, ..area }, buffer);
+    }
+}
+
+fn spans<'a>(view: View<'_>, line: &'a page::Line, columns: Columns, fade: impl Fn(Style) -> Style) -> Vec<Span<'a>> {
+    let mut spans = vec![Span::raw(" ")];
+    if columns.signs {
+        let (sign, style) = line.sign.map_or((" ", view.theme.text), |sign| signed(view, sign));
+        spans.push(Span::styled(format!("{sign} "), fade(style)));
+    }
+    if let Some(label) = &line.label {
+        let label = cut(label, columns.label, Keep::Start, view.theme.signs.charset);
+        let padding = " ".repeat(columns.label.saturating_sub(width(&label)));
+        spans.push(Span::styled(label + &padding, style(view, columns.label_tone)));
+    }
+    spans.push(Span::styled(line.text.as_str(), fade(style(view, line.tone))));
+    spans.extend(line.rest.iter().map(|(text, tone)| Span::styled(text.as_str(), fade(style(view, *tone)))));
+    spans
+}
+
+/// Returns the text of the lower border when some lines are hidden.
+fn more(view: View<'_>, shown: &ShownPage) -> Option<(String, Style)> {
+    let [up, down] = view.theme.signs.more;
+    let marks = [(shown.top > 0, up), (shown.top < shown.end(), down)];
+    let marks: String = marks.into_iter().filter_map(|(there, mark)| there.then_some(mark)).collect();
+    let keys = if shown.focus == Focus::Elsewhere { view.sentence(" ({pane})") } else { String::new() };
+    // Nobody should answer before all of it was seen.
+    let style = if shown.page.answers.is_empty() { view.theme.dim } else { view.theme.wait };
+    (!marks.is_empty()).then(|| (format!("{marks} more{keys}"), style))
+}
+
+fn style(view: View<'_>, tone: Tone) -> Style {
+    let theme = view.theme;
+    match tone {
+        Tone::Text => theme.text,
+        Tone::Strong => theme.strong,
+        Tone::Dim => theme.dim,
+        Tone::Unsure => theme.unsure,
+        Tone::Careful => theme.wait,
+        Tone::Bad => theme.bad,
+        Tone::Ask => theme.accent,
+        Tone::Label => theme.title,
+    }
+}
+
+fn signed(view: View<'_>, sign: Sign) -> (&'static str, Style) {
+    let (theme, signs) = (view.theme, &view.theme.signs);
+    match sign {
+        Sign::Good => (signs.good, theme.good),
+        Sign::Done => (signs.holds, theme.good),
+        Sign::Busy => (signs.busy, theme.wait),
+        Sign::Info => (signs.info, theme.dim),
+        Sign::Warning => (signs.warning, theme.wait),
+        Sign::Bad => (signs.bad, theme.bad),
+        Sign::Ask => (signs.cursor, theme.accent),
     }
 }

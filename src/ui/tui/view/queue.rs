@@ -10,13 +10,12 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::View;
-use super::list::{ListTitle, ListView};
+use super::list::{ListTitle, ListView, client, countdown_of, life};
 use super::locks::held;
-use super::who::{client, countdown_of, life};
 use crate::tui::app::{Queue, QueueColumn, QueueRow};
-use crate::tui::columns::Placed;
-use crate::tui::widget::table::{Cell, row};
+use crate::tui::screen::Placed;
 use crate::tui::widget::write::write_text;
+use crate::tui::widget::{Cell, row};
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::Sequence;
 use lockscope_model::diagnose::{Facts, WatchTarget};

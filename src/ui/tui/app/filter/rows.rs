@@ -3,7 +3,7 @@
 
 use super::{Filter, Matching};
 use crate::tui::app::TimelineEntry;
-use crate::tui::page::audit_entry::NO_OUTCOME;
+use crate::tui::page::entries::NO_OUTCOME;
 use lockscope_base::recipe::RequestMode;
 use lockscope_base::znode::{Sequence, SessionId, Timestamp};
 use lockscope_live::admin::audit::AuditEntry;
@@ -131,7 +131,7 @@ impl Filter {
         let mut matching = self.matching();
         matching.texts(texts.into_iter().chain(&subject.owner).chain(&who.identities).map(String::as_str));
         matching.text(&who.ensemble).made(|| format!("{}@{}", who.user, who.host));
-        if let Some(time) = crate::tui::page::audit_entry::time(&entry.at) {
+        if let Some(time) = crate::tui::page::entries::time(&entry.at) {
             matching.figure(|| date_and_time(time, true)).figure(|| date_and_time(time, false));
         }
         match &entry.outcome {

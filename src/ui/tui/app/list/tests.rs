@@ -3,7 +3,7 @@
 use super::{Directed, Find, List, ListOrder, ListScreen, Pressed, Sorting};
 use crate::tui::app::filter::Matching;
 use crate::tui::app::{Cursor, Filter, Rows};
-use crate::tui::columns::Column;
+use crate::tui::screen::Column;
 
 /// The source of the rows: fruit, and what is listed of it in the chosen order and filter.
 struct Basket {

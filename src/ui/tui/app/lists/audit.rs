@@ -2,7 +2,7 @@
 
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Pane, Rows, Screen};
-use crate::tui::columns::Column;
+use crate::tui::screen::Column;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::admin::audit::AuditEntry;
 

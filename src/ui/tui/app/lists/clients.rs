@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::tui::app::filter::Matching;
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Cursor, FleetSide, Rows, Screen};
-use crate::tui::columns::Column;
+use crate::tui::screen::Column;
 use lockscope_lab::contend::{ClientId, ClientStatus, FleetOutcome};
 
 pub struct Clients;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::tui::app::json_text::to_json;
 use crate::tui::app::list::{ListOrder, ListScreen, Sorting};
 use crate::tui::app::{App, EnsembleOrder, EnsembleRow, Filter, Rows, Screen, WatchedEnsembles};
-use crate::tui::columns::Column;
+use crate::tui::screen::Column;
 use lockscope_model::report::SCHEMA;
 use lockscope_model::summary::EnsembleFacts;
 

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Pane, Rows, Screen};
-use crate::tui::columns::Column;
 use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
+use crate::tui::screen::Column;
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::diagnose::{Code, Severity};

@@ -2,7 +2,7 @@
 
 use crate::tui::app::list::{ListOrder, ListScreen, Sorting};
 use crate::tui::app::{App, Filter, LockOrder, Rows, Screen, VanishedLock};
-use crate::tui::columns::Column;
+use crate::tui::screen::Column;
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::queue::{LockId, LockQueue};
 

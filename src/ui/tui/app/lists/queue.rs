@@ -2,7 +2,7 @@
 
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Pane, Rows, Screen};
-use crate::tui::columns::{Column, MARK_WIDTH, Placed, choose, place};
+use crate::tui::screen::{Column, MARK_WIDTH, Placed, choose, place};
 use lockscope_base::znode::{Sequence, SessionId, ZnodePath};
 use lockscope_model::diagnose::{Facts, WatchTarget};
 use lockscope_model::queue::{ContenderRow, LockQueue};

@@ -6,7 +6,7 @@ use super::timeline::TimelineLine;
 use crate::tui::app::filter::Matching;
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Rows, Screen, SessionPlace};
-use crate::tui::columns::Column;
+use crate::tui::screen::Column;
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::diagnose::{Facts, session_locks};
 use lockscope_model::queue::{ContenderRow, LockQueue};

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::tui::app::list::{ListOrder, ListScreen, Sorting};
 use crate::tui::app::{App, Filter, Rows, Screen, SessionOrder};
-use crate::tui::columns::{Column, MARK_WIDTH, Placed, choose, place};
+use crate::tui::screen::{Column, MARK_WIDTH, Placed, choose, place};
 use lockscope_base::znode::SessionId;
 use lockscope_model::diagnose::SessionLocks;
 use lockscope_model::report::SessionFacts;

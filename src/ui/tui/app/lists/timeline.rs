@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Rows, Screen, TimelineEntry};
-use crate::tui::columns::Column;
+use crate::tui::screen::Column;
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::report::{ClientFacts, FindingLine, HappeningLine, rfc3339};

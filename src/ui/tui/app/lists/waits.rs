@@ -3,7 +3,7 @@
 use crate::tui::app::filter::Matching;
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Rows, WaitId, WaitKind, WaitRow};
-use crate::tui::columns::Column;
+use crate::tui::screen::Column;
 use lockscope_base::znode::SessionId;
 use lockscope_model::report::WaitFacts;
 

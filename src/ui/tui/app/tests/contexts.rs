@@ -2,8 +2,8 @@
 
 use crate::tui::app::tests::SIZE;
 use crate::tui::app::{App, Bindings, ConfigChange, Effect, Event, KnownContext, ScreenChoices, ScreensChosen};
-use crate::tui::key::Key;
 use crate::tui::keymap::Command;
+use crate::tui::keymap::key::Key;
 use crate::tui::screen::Screen;
 use crate::tui::testing::fleets::running;
 use crate::tui::testing::{NOW, live, press};

@@ -8,7 +8,7 @@ use crate::tui::app::{App, Event, History, HistoryColumn, ListScreen, LockColumn
 use crate::tui::testing::servers::{Clients, surveyed};
 use crate::tui::testing::{NOW, ago, app, at, connected, curator, deleted, gone, listed, live, path, seen, session};
 use crate::tui::theme::{Theme, ThemeName};
-use crate::tui::view::finding::name_of;
+use crate::tui::view::list::name_of;
 use lockscope_base::znode::{ZnodeStat, Zxid};
 use lockscope_model::diagnose::{Code, MAX_TITLE_WIDTH, Severity};
 use lockscope_model::queue::Change;

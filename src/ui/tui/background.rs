@@ -1,0 +1,228 @@
+//! Work in the background that the loop starts: carries out confirmed deletions, reads the audit
+//! log, reads a node for its page, and reads the console's options again while it runs.
+//!
+//! Deletions and nodes have sessions of their own.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::app::{AuditReading, ConfigChange, Event};
+use super::theme::Palette;
+use lockscope_base::znode::ZnodePath;
+use lockscope_live::admin::audit::HistoryLimits;
+use lockscope_live::admin::examine::Examiner;
+use lockscope_live::admin::{Audit, Confirmed, DeletePlan, NodeOutcome, Permission, Who, audit};
+use lockscope_live::observe::ObserveOptions;
+use lockscope_live::zk::survey::SurveyOptions;
+use lockscope_live::zk::{ConnectOptions, NodeReading};
+use lockscope_live::{admin, zk};
+
+/// The time limit for each node of a plan.
+const MAX_TIME_FOR_NODE: Duration = Duration::from_secs(15);
+
+/// The maximum session timeout: an abandoned session should end soon.
+const MAX_DELETION_SESSION: Duration = Duration::from_secs(10);
+
+/// The time limit for finding the guards of a plan.
+const MAX_TIME_FOR_GUARDS: Duration = Duration::from_secs(10);
+
+/// Carries out the deletions that the user confirmed.
+///
+/// The session is not the observer's, whose watches must not be disturbed.
+#[derive(Clone, Debug, Default)]
+pub struct DeletionRunner {
+    observe: Option<ObserveOptions>,
+    survey: Option<SurveyOptions>,
+    audit_log: Option<PathBuf>,
+    write: bool,
+}
+
+impl DeletionRunner {
+    /// Creates a runner for an ensemble. Without `write`, or without a place for the audit log, it
+    /// changes nothing.
+    pub fn new(observe: ObserveOptions, survey: SurveyOptions, audit_log: Option<PathBuf>, write: bool) -> Self {
+        let session_timeout = observe.connection.session_timeout.min(MAX_DELETION_SESSION);
+        let connection = ConnectOptions { session_timeout, ..observe.connection };
+        Self { observe: Some(ObserveOptions { connection, ..observe }), survey: Some(survey), audit_log, write }
+    }
+
+    /// Finds out how each node of a plan can be guarded and which permissions are missing. Changes
+    /// nothing. Takes at most about ten seconds to connect and ten more. Cancel safe.
+    pub async fn find_guards(self, plan: DeletePlan) -> Event {
+        Event::GuardsFound(self.try_find_guards(plan).await.map(Box::new))
+    }
+
+    async fn try_find_guards(&self, plan: DeletePlan) -> Result<DeletePlan, String> {
+        let failed = |why: &str| format!("The possible guards cannot be checked: {}.", why.trim_end_matches('.'));
+        let observe = self.observe.as_ref().ok_or_else(|| failed("this console is read-only"))?;
+        let client = zk::connect(&observe.connection).await.map_err(|error| failed(&error.to_string()))?;
+        let found = timeout(MAX_TIME_FOR_GUARDS, admin::find_guards(&client, plan)).await;
+        zk::close_session(client).await;
+        match found {
+            Ok(found) => found.map_err(|error| failed(&error.to_string())),
+            Err(_) => Err(failed("the servers gave no answer in time")),
+        }
+    }
+
+    /// Carries out a plan and reports the outcome. Takes at most about ten seconds to connect and
+    /// fifteen for each node, besides the check of each node right before its deletion. When
+    /// cancelled, requests already sent take effect, and the log shows an intent without an
+    /// outcome.
+    pub async fn carry_out(self, plan: Confirmed<DeletePlan>) -> Event {
+        Event::DeletionDone(self.try_carry_out(plan).await)
+    }
+
+    async fn try_carry_out(&self, plan: Confirmed<DeletePlan>) -> Result<Vec<NodeOutcome>, String> {
+        let permission =
+            Permission::of_write_switch(self.write).ok_or("Nothing was done: this console is read-only.")?;
+        let (Some(path), Some(observe), Some(survey)) = (self.audit_log.clone(), &self.observe, &self.survey) else {
+            return Err("Nothing was done: no audit log is set; name one with --audit-log FILE.".to_owned());
+        };
+        let opened = spawn_blocking(move || Audit::open(&path)).await.map_err(|error| nothing(&error.to_string()))?;
+        let log = opened.map_err(|error| nothing(&error.to_string()))?;
+        let client = zk::connect(&observe.connection).await.map_err(|error| nothing(&error.to_string()))?;
+        let who = Who::ask(&client, &observe.connection.connect).await;
+        let nodes = plan.what().nodes().iter().map(|node| &node.path);
+        let mut examiner = Examiner::start(observe.clone(), survey.clone(), nodes);
+        let outcomes = admin::execute(client, &permission, plan, &log, &who, MAX_TIME_FOR_NODE, &mut examiner).await;
+        examiner.stop().await;
+        Ok(outcomes)
+    }
+
+    /// Reads the audit log. With the permission to write, also checks whether the log can be
+    /// written.
+    pub async fn read_audit(self) -> Event {
+        let reading = spawn_blocking(move || self.try_read()).await;
+        Event::AuditRead(Box::new(reading.unwrap_or_else(|error| AuditReading {
+            history: Err(format!("The audit log could not be read: {error}.")),
+            unwritable: None,
+        })))
+    }
+
+    fn try_read(&self) -> AuditReading {
+        let path = self.audit_log.as_deref().unwrap_or(Path::new(""));
+        let history = audit::read(path, HistoryLimits::default()).map_err(|error| {
+            format!("The audit log cannot be read: {error}; make it readable, or name another one with --audit-log.")
+        });
+        let opened = self.write.then(|| Audit::open(path));
+        let unwritable = opened.and_then(Result::err).map(|error| format!("Nothing can be deleted: {error}."));
+        AuditReading { history, unwritable }
+    }
+}
+
+fn nothing(why: &str) -> String {
+    format!("Nothing was done: {}.", why.trim_end_matches('.'))
+}
+
+/// The maximum session timeout: an abandoned session should end soon.
+const MAX_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time limit for reading on an established session.
+const MAX_READING_TIME: Duration = Duration::from_secs(10);
+
+/// Reads nodes with the observer's servers and credentials, but not on its session, which is kept
+/// for the watches.
+#[derive(Clone, Debug, Default)]
+pub struct NodeReader {
+    connection: Option<ConnectOptions>,
+}
+
+impl NodeReader {
+    pub fn new(connection: ConnectOptions) -> Self {
+        let session_timeout = connection.session_timeout.min(MAX_SESSION_TIMEOUT);
+        Self { connection: Some(ConnectOptions { session_timeout, ..connection }) }
+    }
+
+    /// Reads a node. Takes at most about ten seconds to connect and ten more. Cancel safe.
+    pub async fn read(self, path: ZnodePath) -> Event {
+        let read = self.try_read(&path).await.map(Box::new);
+        Event::NodeRead { path, read }
+    }
+
+    async fn try_read(&self, path: &ZnodePath) -> Result<Option<NodeReading>, String> {
+        let failed = |why: &str| format!("It cannot be read: {}.", why.trim_end_matches('.'));
+        let connection = self.connection.as_ref().ok_or_else(|| failed("there is no connection"))?;
+        let client = zk::connect(connection).await.map_err(|error| failed(&error.to_string()))?;
+        let read = timeout(MAX_READING_TIME, zk::read_node(&client, path)).await;
+        zk::close_session(client).await;
+        match read {
+            Ok(read) => read.map_err(|error| failed(&error.to_string())),
+            Err(_) => Err(failed("the servers gave no answer in time")),
+        }
+    }
+}
+
+/// How often the config file is checked for changes; one check reads its metadata.
+const CONFIG_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The options that can change while the screen is shown.
+#[derive(Clone, Debug)]
+pub struct ReadAgain {
+    /// The change for the state of the screen.
+    pub change: ConfigChange,
+    /// The colours.
+    pub theme: Palette,
+    /// Whether to draw with ASCII only.
+    pub ascii: bool,
+}
+
+/// A source of options. Its methods block the thread for as long as the disk takes.
+pub trait OptionsSource: Debug + Send + Sync {
+    /// The options that the console starts with.
+    type Options;
+
+    /// Returns the options for another context, or a sentence that says why there are none.
+    fn in_context(&self, name: &str) -> Result<Self::Options, String>;
+
+    /// Returns what has changed since the last call; `None` when nothing has.
+    fn read_again(&self) -> Option<ReadAgain>;
+}
+
+/// Checks for changes in a task of its own, which ends when this value is dropped.
+#[derive(Debug)]
+pub(super) struct ConfigWatch {
+    changes: mpsc::Receiver<ReadAgain>,
+    _task: JoinSet<()>,
+}
+
+impl ConfigWatch {
+    pub(super) fn start<O: 'static>(source: Arc<dyn OptionsSource<Options = O>>) -> Self {
+        let (sender, changes) = mpsc::channel(1);
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            let mut check = interval(CONFIG_CHECK_INTERVAL);
+            check.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                check.tick().await;
+                let source = Arc::clone(&source);
+                let Ok(change) = spawn_blocking(move || source.read_again()).await else { return };
+                if let Some(change) = change
+                    && sender.send(change).await.is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Self { changes, _task: task }
+    }
+
+    /// Waits for the next change; forever once no more will come. Cancel safe.
+    pub(super) async fn next(&mut self) -> ReadAgain {
+        match self.changes.recv().await {
+            Some(change) => change,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl ReadAgain {
+    pub(super) fn event(&self) -> Event {
+        Event::ConfigChanged(Box::new(self.change.clone()))
+    }
+}

@@ -1,0 +1,634 @@
+//! The event loop: waits for keys, changes, timers and signals, passes them to the [`App`], carries
+//! out its effects, and draws.
+//!
+//! Architecture invariant: keys take precedence over frames, and frames over changes. Changes are
+//! taken in slices, so that no burst of them delays a key.
+//!
+//! The terminal can be lent to a program of the user until it ends. The console goes on meanwhile,
+//! but neither draws nor reads keys.
+
+pub mod parts;
+
+use std::error::Error;
+use std::mem::ManuallyDrop;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use std::{io, mem, vec};
+
+use crossterm::event;
+use ratatui::Terminal;
+use ratatui::backend::Backend;
+use tokio::task::{JoinSet, spawn_blocking};
+
+use super::app::{App, CommandEnd, Event, WatchedEnsembles};
+use super::background::{ConfigWatch, DeletionRunner, NodeReader, ReadAgain};
+use super::command_runner::CommandRunner;
+use super::ensemble_watch::EnsembleReports;
+use super::past_reader::PastReader;
+use super::past_writer::{PastImporter, PastWriter};
+use super::terminal::{InputSource, ProcessSignal, TerminalControl, colours, translate};
+use super::theme::Theme;
+use super::{Source, TuiError, TuiOptions};
+use crate::tui::app::{CommandReport, Effect};
+use crate::tui::command_runner::Lent;
+use crate::tui::keymap::FixedKey;
+use crate::tui::own_command::{CommandOutput, PreparedCommand};
+use crate::tui::view::draw;
+use lockscope_base::time::now;
+use lockscope_base::znode::ZnodePath;
+use lockscope_files as files;
+use lockscope_live::deadline::until;
+use lockscope_live::observe::Observed;
+use lockscope_live::zk::until_unverified_login;
+use lockscope_model::queue::LockQueue;
+use lockscope_past::record::{Batch, LiveState};
+use parts::{Frames, Urgency, WriterThread};
+
+pub use self::parts::{ChangeSource, FleetControl, SignalSource};
+
+#[cfg(test)]
+mod tests;
+
+/// Maximum changes applied before keys are looked at again: a few milliseconds of work.
+const MAX_CHANGES_PER_SLICE: usize = 1_000;
+
+/// After a batch of fewer changes than this, further changes are gathered before they are applied.
+const FEW_CHANGES: usize = 512;
+
+/// How long changes are gathered: less than the time between two frames of changes.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// How often ages are updated.
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The reason why the loop woke up.
+enum Turn {
+    Signal(ProcessSignal),
+    Input(Option<io::Result<crossterm::event::Event>>),
+    Done(Event),
+    /// The program that had the terminal has ended.
+    Returned(String, CommandEnd),
+    Note(&'static str),
+    Config(Box<ReadAgain>),
+    Tick,
+    Due,
+    Frame,
+    Slice,
+    Changes(Option<Vec<Observed>>),
+}
+
+/// The program on one terminal.
+pub struct Console<B: Backend, O> {
+    app: App,
+    theme: Theme,
+    /// Never dropped: its drop would write to a terminal that may be closed, and panic on failure.
+    /// The cursor is restored with the rest of the terminal.
+    terminal: ManuallyDrop<Terminal<B>>,
+    control: O,
+    frames: Frames,
+    /// Whether the next frame draws every cell, since the terminal may not show the last frame.
+    draws_anew: bool,
+    /// An event that is handled before all others.
+    first: Option<Event>,
+    waiting: vec::IntoIter<Observed>,
+    /// Apply no further changes before this time.
+    more_from: Instant,
+    ended: bool,
+    /// Whether the note about an unverified login was shown.
+    noted: bool,
+    ticked: Instant,
+    /// The parent of the open queue, whose contenders are read first.
+    open_queue: Option<ZnodePath>,
+    tasks: JoinSet<Event>,
+    deletions: DeletionRunner,
+    nodes: NodeReader,
+    commands: CommandRunner,
+    terminal_use: TerminalUse,
+    importer: Option<PastImporter>,
+    past: Option<PastReader>,
+    past_writer: Option<(PastWriter, WriterThread)>,
+    source: Option<Source>,
+    config: Option<ConfigWatch>,
+    reports: EnsembleReports,
+    /// The options of the ensemble that the user goes on to.
+    next: Option<Box<TuiOptions>>,
+}
+
+/// What is left of the program after it leaves the screen.
+pub struct Left<O> {
+    /// The tasks still under way.
+    pub tasks: JoinSet<Event>,
+    /// The terminal, not yet restored.
+    pub control: O,
+}
+
+impl<B: Backend, O: TerminalControl> Console<B, O>
+where
+    B::Error: Error,
+{
+    /// Creates the program before its first frame.
+    pub fn new(app: App, theme: Theme, terminal: Terminal<B>, control: O) -> Self {
+        let mut frames = Frames::default();
+        frames.request(Urgency::Now);
+        Self {
+            app,
+            theme,
+            terminal: ManuallyDrop::new(terminal),
+            control,
+            frames,
+            // The terminal may still show the console of another ensemble.
+            draws_anew: true,
+            first: None,
+            waiting: Vec::new().into_iter(),
+            more_from: Instant::now(),
+            ended: false,
+            noted: false,
+            ticked: Instant::now(),
+            open_queue: None,
+            tasks: JoinSet::new(),
+            deletions: DeletionRunner::default(),
+            nodes: NodeReader::default(),
+            commands: CommandRunner::default(),
+            terminal_use: TerminalUse::default(),
+            importer: None,
+            past: None,
+            past_writer: None,
+            source: None,
+            config: None,
+            reports: EnsembleReports::default(),
+            next: None,
+        }
+    }
+
+    /// Sets the runner of deletions. Without it, nothing can be deleted.
+    #[must_use]
+    pub fn with_deletions(self, deletions: DeletionRunner) -> Self {
+        Self { deletions, ..self }
+    }
+
+    /// Sets the reader of nodes. Without it, no node's page can be read.
+    #[must_use]
+    pub fn with_node_reader(self, nodes: NodeReader) -> Self {
+        Self { nodes, ..self }
+    }
+
+    /// Sets the reader of the recording to show.
+    #[must_use]
+    pub fn with_past(self, past: PastReader) -> Self {
+        Self { past: Some(past), ..self }
+    }
+
+    /// Sets the writer of the live past.
+    #[must_use]
+    pub fn with_past_writer(self, writer: Option<PastWriter>) -> Self {
+        Self { past_writer: writer.map(|writer| (writer, WriterThread::start())), ..self }
+    }
+
+    /// Sets the source of the options. A watcher reports its changes; the source also knows the
+    /// other ensembles.
+    #[must_use]
+    pub fn with_source(self, source: Option<Source>) -> Self {
+        let config = source.clone().map(ConfigWatch::start);
+        Self { source, config, ..self }
+    }
+
+    /// Sets a sentence to show at the start.
+    #[must_use]
+    pub fn with_notice(mut self, notice: Option<String>) -> Self {
+        if let Some(notice) = notice {
+            self.app.update(Event::ContextRefused(notice), now());
+        }
+        self
+    }
+
+    /// Sets an event that comes before every key, including keys pressed while the program started.
+    #[must_use]
+    pub fn with_first(self, first: Option<Event>) -> Self {
+        Self { first, ..self }
+    }
+
+    /// Sets where the summaries of ensembles come from that are not open.
+    #[must_use]
+    pub fn with_reports(self, reports: EnsembleReports) -> Self {
+        Self { reports, ..self }
+    }
+
+    /// Takes the ensembles and the state of the open one, with every change that was received.
+    pub fn take_ensembles(&mut self) -> Option<(Box<WatchedEnsembles>, LiveState)> {
+        let rest: Vec<Observed> = self.waiting.by_ref().collect();
+        self.app.update(Event::Changes(rest), now());
+        self.app.take_ensembles()
+    }
+
+    /// Takes the options of the ensemble that the user goes on to.
+    pub fn take_next(&mut self) -> Option<TuiOptions> {
+        self.next.take().map(|next| *next)
+    }
+
+    /// Leaves the screen. The returned tasks continue.
+    pub fn leave(self) -> Left<O> {
+        Left { tasks: self.tasks, control: self.control }
+    }
+
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    pub fn terminal(&self) -> &Terminal<B> {
+        &self.terminal
+    }
+
+    /// Runs until the user or the system ends the program.
+    pub async fn run(
+        &mut self,
+        input: &mut impl InputSource,
+        changes: &mut impl ChangeSource,
+        system: &mut impl SignalSource,
+        fleets: &mut impl FleetControl,
+    ) -> Result<(), TuiError> {
+        if let Some(event) = self.first.take()
+            && self.handle(Turn::Done(event), changes, fleets).await?.is_break()
+        {
+            return Ok(());
+        }
+        loop {
+            self.lend_if_due(input).await?;
+            let turn = self.next_turn(input, changes, system, fleets).await;
+            if self.handle(turn, changes, fleets).await?.is_break() {
+                return Ok(());
+            }
+            if !self.control.is_taken() {
+                return Err(TuiError::Panicked);
+            }
+        }
+    }
+
+    /// Waits for the next turn. If several are ready, the one of the highest rank wins.
+    async fn next_turn(
+        &mut self,
+        input: &mut impl InputSource,
+        changes: &mut impl ChangeSource,
+        system: &mut impl SignalSource,
+        fleets: &mut impl FleetControl,
+    ) -> Turn {
+        let frame = self.frames.due(Instant::now()).filter(|_| self.terminal_use.is_ours());
+        let reads = self.terminal_use.reads_keys();
+        let tick = self.app.ticks().then_some(self.ticked + TICK_INTERVAL);
+        let due = self.app.next_due().map(|due| Instant::now() + due.since(now()).min(TICK_INTERVAL));
+        let idle = self.waiting.len() == 0;
+        tokio::select! {
+            biased;
+            order = system.next() => Turn::Signal(order),
+            event = input.next(), if reads => Turn::Input(event),
+            (name, end) = self.terminal_use.returned() => Turn::Returned(name, end),
+            event = self.commands.next() => Turn::Done(event),
+            Some(Ok(event)) = self.tasks.join_next() => Turn::Done(event),
+            () = until(tick) => Turn::Tick,
+            () = until(due) => Turn::Due,
+            event = fleets.next() => Turn::Done(event),
+            reports = self.reports.next() => Turn::Done(Event::EnsemblesReported(reports)),
+            change = changed(self.config.as_mut()) => Turn::Config(Box::new(change)),
+            note = until_unverified_login(), if !self.noted => Turn::Note(note),
+            () = until(frame) => Turn::Frame,
+            () = std::future::ready(()), if !idle => Turn::Slice,
+            batch = later(self.more_from, changes.next()), if idle && !self.ended => Turn::Changes(batch),
+        }
+    }
+
+    async fn handle(
+        &mut self,
+        turn: Turn,
+        changes: &mut impl ChangeSource,
+        fleets: &mut impl FleetControl,
+    ) -> Result<ControlFlow<()>, TuiError> {
+        let urgency = if matches!(turn, Turn::Slice) { Urgency::Changes } else { Urgency::Now };
+        let event = match turn {
+            Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
+            Turn::Signal(signal) => return self.signalled(signal),
+            Turn::Returned(name, end) => self.returned(name, end)?,
+            Turn::Input(Some(Ok(event))) if !self.terminal_use.is_ours() => return self.answered(&event),
+            Turn::Input(Some(Ok(event))) => match translate(&event) {
+                Some(event) => {
+                    // A terminal that shrank for a moment has lost cells, even if it has its old
+                    // size again.
+                    self.draws_anew |= matches!(event, Event::Resize(..));
+                    event
+                }
+                None => return Ok(ControlFlow::Continue(())),
+            },
+            Turn::Done(event) => event,
+            Turn::Note(note) => {
+                self.noted = true;
+                Event::Note(format!("{note}."))
+            }
+            Turn::Config(change) => {
+                self.theme = Theme::of(colours(change.theme), change.ascii);
+                change.event()
+            }
+            Turn::Tick => {
+                self.ticked = Instant::now();
+                Event::Tick
+            }
+            Turn::Due => Event::Due,
+            Turn::Frame => {
+                self.draw_frame()?;
+                return Ok(ControlFlow::Continue(()));
+            }
+            Turn::Slice => Event::Changes(self.waiting.by_ref().take(MAX_CHANGES_PER_SLICE).collect()),
+            Turn::Changes(Some(batch)) => {
+                // Between two frames nobody sees when a change is applied, and each batch costs as
+                // much as several changes.
+                let gathers = batch.len() < FEW_CHANGES;
+                self.more_from = Instant::now() + if gathers { GATHER } else { Duration::ZERO };
+                self.waiting = batch.into_iter();
+                return Ok(ControlFlow::Continue(()));
+            }
+            Turn::Changes(None) => {
+                self.ended = true;
+                Event::ObserverEnded
+            }
+        };
+        let update = self.app.update(event, now());
+        if update.redraw {
+            self.frames.request(urgency);
+        }
+        let open_queue = self.app.world().open_lock().map(LockQueue::queue_path);
+        if open_queue != self.open_queue {
+            self.open_queue.clone_from(&open_queue);
+            changes.set_open_queue(open_queue);
+        }
+        for effect in update.effects {
+            if self.carry_out(effect, changes, fleets).await?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Awaits `what`, but not before `from`. Cancel safe if `what` is.
+async fn later<F: Future>(from: Instant, what: F) -> F::Output {
+    if from > Instant::now() {
+        tokio::time::sleep_until(from.into()).await;
+    }
+    what.await
+}
+
+/// Waits for the next change of the config file; forever without a config file.
+async fn changed(config: Option<&mut ConfigWatch>) -> ReadAgain {
+    match config {
+        Some(config) => config.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl<B: Backend, O: TerminalControl> Console<B, O>
+where
+    B::Error: Error,
+{
+    /// Sets what takes in the past, and lets it look for the files of servers on this machine.
+    #[must_use]
+    pub fn with_importer(mut self, importer: PastImporter) -> Self {
+        self.tasks.spawn(importer.find());
+        Self { importer: Some(importer), ..self }
+    }
+
+    /// Returns the last changes of the past and their writer.
+    pub fn end_past(&mut self) -> Option<(PastWriter, Vec<Batch>)> {
+        let (writer, _) = self.past_writer.take()?;
+        Some((writer, self.app.end_recording()))
+    }
+
+    /// Carries out an effect. Its result comes back as an event.
+    async fn carry_out(
+        &mut self,
+        effect: Effect,
+        changes: &mut impl ChangeSource,
+        fleets: &mut impl FleetControl,
+    ) -> Result<ControlFlow<()>, TuiError> {
+        match effect {
+            Effect::Quit => return Ok(ControlFlow::Break(())),
+            Effect::GoToContext(name) => return self.go_to(name).await,
+            Effect::Copy(text) => self.control.copy(&text).map_err(TuiError::terminal)?,
+            Effect::Export { name, text } => {
+                self.tasks.spawn_blocking(move || Event::ExportDone(export(&name, &text)));
+            }
+            Effect::FindGuards(plan) => {
+                self.tasks.spawn(self.deletions.clone().find_guards(*plan));
+            }
+            Effect::Delete(plan) => {
+                self.tasks.spawn(self.deletions.clone().carry_out(*plan));
+            }
+            Effect::ReadAudit => {
+                self.tasks.spawn(self.deletions.clone().read_audit());
+            }
+            Effect::ReadNode(path) => {
+                self.tasks.spawn(self.nodes.clone().read(path));
+            }
+            Effect::RunCommand(command) => match command.output {
+                CommandOutput::Pane => self.commands.start(*command),
+                CommandOutput::Terminal => self.terminal_use = TerminalUse::ToLend(command),
+            },
+            Effect::StopCommand => self.commands.stop(),
+            Effect::Suspend => {
+                self.control.suspend().await.map_err(TuiError::terminal)?;
+                return self.redraw();
+            }
+            Effect::Redraw => return self.redraw(),
+            Effect::StartFleet { side, scenario } => fleets.start(side, *scenario),
+            Effect::Order { side, order } => fleets.order(side, order),
+            Effect::StopFleet(side) => fleets.stop(side),
+            Effect::DismissFleets => fleets.dismiss(),
+            Effect::DirectScene(direction) => fleets.direct(direction),
+            Effect::CompareFleets(scenarios) => fleets.compare(scenarios),
+            Effect::Travel { from, outlined, travel } => {
+                if let Some(past) = self.past.clone() {
+                    self.tasks.spawn_blocking(move || {
+                        let arrived = past.travel(from, outlined, &travel);
+                        spawn_blocking(move || past.read_ahead());
+                        arrived
+                    });
+                }
+            }
+            Effect::FindLastLeaders(elections) => {
+                if let Some(past) = self.past.clone() {
+                    self.tasks.spawn_blocking(move || past.last_leaders(&elections));
+                }
+            }
+            Effect::ForgetPast => {
+                if let Some(past) = self.past.clone() {
+                    // `forget` waits for a jump under way.
+                    spawn_blocking(move || past.forget());
+                }
+            }
+            Effect::Record(batches) => {
+                if let Some((writer, thread)) = self.past_writer.clone() {
+                    self.tasks.spawn(thread.run(move || writer.write(batches, now())));
+                }
+            }
+            Effect::TakeIn(wish) => {
+                if let Some((importer, (writer, _))) = self.importer.as_ref().zip(self.past_writer.clone()) {
+                    self.tasks.spawn_blocking(importer.take_in(*wish, writer));
+                }
+            }
+            Effect::LookAtWatchers(wanted) => changes.set_watchers_wanted(wanted),
+            Effect::FilterEnsembles(filter) => self.reports.filter(filter),
+            Effect::CompareMembers(nodes) => changes.compare_members(*nodes),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Ends the loop if the user can go on to the context.
+    async fn go_to(&mut self, name: String) -> Result<ControlFlow<()>, TuiError> {
+        let refused = match self.source.clone() {
+            None => "There is no config file here.".to_owned(),
+            Some(source) => match spawn_blocking(move || source.in_context(&name)).await {
+                Ok(Ok(next)) => {
+                    self.next = Some(Box::new(next));
+                    // Leaving takes a moment, and nothing is drawn meanwhile.
+                    self.draw_frame()?;
+                    return Ok(ControlFlow::Break(()));
+                }
+                Ok(Err(why)) => why,
+                Err(_) => return Err(TuiError::Panicked),
+            },
+        };
+        if self.app.update(Event::ContextRefused(refused), now()).redraw {
+            self.frames.request(Urgency::Now);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Draws everything anew: both the content and the size of the terminal may have changed.
+    fn redraw(&mut self) -> Result<ControlFlow<()>, TuiError> {
+        let size = self.terminal.size().map_err(TuiError::terminal)?;
+        self.draws_anew = true;
+        self.app.update(Event::Resize(size.width, size.height), now());
+        self.frames.request(Urgency::Now);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Draws the differences to the last frame, or every cell if the terminal may not show the last
+    /// frame.
+    fn draw_frame(&mut self) -> Result<(), TuiError> {
+        if mem::take(&mut self.draws_anew) {
+            self.clear().map_err(TuiError::terminal)?;
+        }
+        let (app, theme) = (&self.app, &self.theme);
+        self.terminal.draw(|frame| draw(frame, app, theme)).map_err(TuiError::terminal)?;
+        self.frames.drawn(Instant::now());
+        Ok(())
+    }
+
+    /// Clears the terminal, as the next frame expects it to be empty.
+    fn clear(&mut self) -> Result<(), B::Error> {
+        // `Terminal::clear` would query the cursor's position and wait for the reply among the
+        // keys.
+        let size = self.terminal.size()?;
+        self.terminal.resize(size.into())
+    }
+}
+
+/// Writes a new file into the current directory. An existing file is never overwritten.
+fn export(name: &str, text: &str) -> Result<PathBuf, String> {
+    use std::io::Write;
+
+    let path = std::env::current_dir().unwrap_or_default().join(name);
+    let written = files::create_new(&path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.write_all(b"\n")
+    });
+    match written {
+        Ok(()) => Ok(path),
+        Err(error) => Err(format!("{} could not be written: {error}.", path.display())),
+    }
+}
+
+/// How long the terminal library's thread has to stop reading keys.
+const RELEASES_WITHIN: Duration = Duration::from_millis(20);
+
+/// The owner of the terminal.
+#[derive(Default)]
+pub(super) enum TerminalUse {
+    /// The console.
+    #[default]
+    Ours,
+    /// The console, but this program is about to get it.
+    ToLend(Box<PreparedCommand>),
+    /// A program.
+    Lent(Box<Lent>),
+    /// The console waits for a key before it covers what a failed program wrote.
+    Asking,
+}
+
+impl TerminalUse {
+    pub fn is_ours(&self) -> bool {
+        matches!(self, Self::Ours)
+    }
+
+    pub fn reads_keys(&self) -> bool {
+        matches!(self, Self::Ours | Self::Asking)
+    }
+
+    /// Waits until the program with the terminal has ended; forever without one. Cancel safe.
+    pub async fn returned(&mut self) -> (String, CommandEnd) {
+        match self {
+            Self::Lent(lent) => lent.end().await,
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+impl<B: Backend, O: TerminalControl> Console<B, O>
+where
+    B::Error: Error,
+{
+    /// Starts the program that is to have the terminal.
+    async fn lend_if_due(&mut self, input: &mut impl InputSource) -> Result<(), TuiError> {
+        let TerminalUse::ToLend(command) = &self.terminal_use else { return Ok(()) };
+        input.release();
+        tokio::time::sleep(RELEASES_WITHIN).await;
+        self.control.lend().map_err(TuiError::terminal)?;
+        self.terminal_use = TerminalUse::Lent(Box::new(Lent::start(command)));
+        Ok(())
+    }
+
+    /// Takes the terminal back from a program that has ended. The user first reads why it failed.
+    fn returned(&mut self, name: String, end: CommandEnd) -> Result<Event, TuiError> {
+        if end.is_good() {
+            self.take_back()?;
+        } else {
+            let sentence = format!("{} Press {} to go back.", end.sentence(&name), FixedKey::Enter.name());
+            self.control.ask(&sentence).map_err(TuiError::terminal)?;
+            self.terminal_use = TerminalUse::Asking;
+        }
+        Ok(Event::Command(Box::new(CommandReport::Returned { name, end })))
+    }
+
+    fn take_back(&mut self) -> Result<(), TuiError> {
+        self.control.retake().map_err(TuiError::terminal)?;
+        self.terminal_use = TerminalUse::Ours;
+        self.redraw().map(|_| ())
+    }
+
+    /// Handles a key while the console waits to take the terminal back.
+    fn answered(&mut self, event: &event::Event) -> Result<ControlFlow<()>, TuiError> {
+        let Some(Event::Key(key)) = translate(event) else { return Ok(ControlFlow::Continue(())) };
+        let goes_back = FixedKey::Enter.is(key) || FixedKey::Leave.is(key) || FixedKey::Interrupt.is(key);
+        if goes_back {
+            self.take_back()?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Handles a signal. The keys for signals are those of the program with the terminal.
+    fn signalled(&mut self, signal: ProcessSignal) -> Result<ControlFlow<()>, TuiError> {
+        match (signal, &self.terminal_use) {
+            (ProcessSignal::Interrupt | ProcessSignal::Continue, TerminalUse::Lent(_)) => {}
+            (ProcessSignal::End | ProcessSignal::Interrupt, _) => return Ok(ControlFlow::Break(())),
+            (ProcessSignal::Continue, _) => self.take_back()?,
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
