@@ -42,7 +42,7 @@ pub(crate) struct LockSpec {
 
 /// The result of an attempt that holds the lock.
 #[derive(Debug)]
-pub(super) struct HeldLock {
+pub struct HeldLock {
     pub(super) own: OwnNode,
     /// A semaphore's node in the queue for leases. The client deletes the node after the lease is
     /// granted.
@@ -55,14 +55,14 @@ pub(super) struct HeldLock {
 }
 
 impl HeldLock {
-    pub(super) fn new(own: OwnNode) -> Self {
+    pub fn new(own: OwnNode) -> Self {
         Self { own, queue_node: None, unfired_watch: None, check_node_at: None }
     }
 }
 
 /// One attempt to acquire a lock.
 #[derive(Debug)]
-pub(super) struct Attempt {
+pub struct Attempt {
     pub(super) spec: Arc<LockSpec>,
     pub(super) client: RetryingClient,
     pub(super) id: Uuid,
@@ -71,7 +71,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn new(spec: Arc<LockSpec>, waits: bool, cancel: CancellationToken) -> Self {
+    pub fn new(spec: Arc<LockSpec>, waits: bool, cancel: CancellationToken) -> Self {
         let registration = AttemptRegistration::new(spec.client.session(), cancel.clone());
         let meter = AttemptMeter::of(&spec.options.counter);
         let client = RetryingClient::new(Arc::clone(&spec.client), meter, spec.path.clone(), cancel);
@@ -79,7 +79,7 @@ impl Attempt {
         Self { spec, client, id, waits, _registration: registration }
     }
 
-    pub(super) fn creator(&self) -> NodeCreator<'_> {
+    pub fn creator(&self) -> NodeCreator<'_> {
         NodeCreator { client: &self.client, options: &self.spec.options, id: self.id }
     }
 }

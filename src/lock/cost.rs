@@ -85,18 +85,18 @@ impl CostCounter {
 
 /// Counts for one attempt and for its lock at once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct AttemptMeter {
+pub struct AttemptMeter {
     pub(super) attempt: CostCounter,
-    pub(super) lock: CostCounter,
+    lock: CostCounter,
 }
 
 impl AttemptMeter {
-    pub(super) fn of(lock: &CostCounter) -> Self {
+    pub fn of(lock: &CostCounter) -> Self {
         Self { attempt: CostCounter::default(), lock: lock.clone() }
     }
 
     /// Counts a request that is about to be sent.
-    pub(super) fn request(&self, kind: RequestKind) {
+    pub fn request(&self, kind: RequestKind) {
         for CostCounter(counters) in [&self.attempt, &self.lock] {
             counters.requests.fetch_add(1, Ordering::Relaxed);
         }
@@ -104,7 +104,7 @@ impl AttemptMeter {
     }
 
     /// Records that a node in a queue was created.
-    pub(super) fn made(&self, node: &ZnodePath) {
+    pub fn made(&self, node: &ZnodePath) {
         let mut nodes = self.lock.remembered();
         if nodes.len() < MAX_REMEMBERED_NODES {
             nodes.insert(node.clone());
@@ -114,13 +114,13 @@ impl AttemptMeter {
     }
 
     /// Records that a node is gone.
-    pub(super) fn gone(&self, node: &ZnodePath) {
+    pub fn gone(&self, node: &ZnodePath) {
         self.lock.remembered().remove(node);
         self.record(|| LockActivity::Deleted(node.clone()));
     }
 
     /// Counts a delivered watch event.
-    pub(super) fn event(&self, place: Option<&WatchPlace>) {
+    pub fn event(&self, place: Option<&WatchPlace>) {
         for CostCounter(counters) in [&self.attempt, &self.lock] {
             counters.events.fetch_add(1, Ordering::Relaxed);
         }
@@ -128,19 +128,19 @@ impl AttemptMeter {
     }
 
     /// Returns the place of a watch if a recorder needs it.
-    pub(super) fn place(&self, place: impl FnOnce() -> WatchPlace) -> Option<WatchPlace> {
+    pub fn place(&self, place: impl FnOnce() -> WatchPlace) -> Option<WatchPlace> {
         self.lock.0.recorder.is_some().then(place)
     }
 
     /// Reports the end of a watch to the recorder.
-    pub(super) fn note_watch(&self, place: Option<&WatchPlace>, activity: impl FnOnce(WatchPlace) -> LockActivity) {
+    pub fn note_watch(&self, place: Option<&WatchPlace>, activity: impl FnOnce(WatchPlace) -> LockActivity) {
         if let Some(place) = place {
             self.record(|| activity(place.clone()));
         }
     }
 
     /// Reports an activity to the recorder, if there is one.
-    pub(super) fn record(&self, activity: impl FnOnce() -> LockActivity) {
+    pub fn record(&self, activity: impl FnOnce() -> LockActivity) {
         if let Some(recorder) = &self.lock.0.recorder {
             recorder.record(activity());
         }

@@ -148,20 +148,20 @@ impl fmt::Display for Loss {
 
 /// Returns whether the outcome of a request is unknown, or the server asks to send it again. While
 /// the session lives, the next request waits for the next connection by itself.
-pub(super) fn is_transient(error: &Error) -> bool {
+pub fn is_transient(error: &Error) -> bool {
     // A connection that ends with an error of the operating system gives that error, as a custom
     // one, to all that is outstanding.
     matches!(error, Error::ConnectionLoss | Error::Timeout | Error::Custom(_) | Error::Throttled | Error::SessionMoved)
 }
 
 /// Returns whether the client library could not read a reply.
-pub(super) fn is_unreadable(error: &Error) -> bool {
+pub fn is_unreadable(error: &Error) -> bool {
     matches!(error, Error::UnmarshalError { .. } | Error::UnexpectedError(_))
 }
 
 /// Returns the error of the lock at `lock` for a request to `act` on `path` that failed with an
 /// error that is not transient.
-pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path: &ZnodePath) -> LockError {
+pub fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path: &ZnodePath) -> LockError {
     let lock = lock.clone();
     match error {
         Error::SessionExpired => LockError::SessionExpired { path: lock },
@@ -178,7 +178,7 @@ pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path
 }
 
 /// Returns the error of the lock at `lock` after its session has ended in this state.
-pub(super) fn session_ended(state: SessionState, lock: &ZnodePath) -> LockError {
+pub fn session_ended(state: SessionState, lock: &ZnodePath) -> LockError {
     match state {
         SessionState::Expired => LockError::SessionExpired { path: lock.clone() },
         _ => LockError::Closed { path: lock.clone() },
@@ -187,7 +187,7 @@ pub(super) fn session_ended(state: SessionState, lock: &ZnodePath) -> LockError 
 
 /// Why an attempt ended without the lock.
 #[derive(Debug)]
-pub(super) enum NotAcquired {
+pub enum NotAcquired {
     /// The future or guard was dropped, or its time is over.
     Cancelled,
     /// Others hold the lock, and the attempt does not wait.

@@ -9,7 +9,7 @@ use super::{Algorithm, LockError};
 use lockscope_base::znode::{ZnodePath, Zxid};
 
 /// Creates the node, or waits for its end and tries again.
-pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> {
+pub async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> {
     let parent_watched = attempt.spec.algorithm == Algorithm::MutexParent;
     let path = if parent_watched { attempt.spec.path.child("lock") } else { attempt.spec.path.clone() };
     let creator = attempt.creator();
@@ -57,7 +57,7 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
 }
 
 /// Returns the lock's node as the own one.
-pub(super) fn single_node(path: ZnodePath, stat: &Stat) -> OwnNode {
+pub fn single_node(path: ZnodePath, stat: &Stat) -> OwnNode {
     OwnNode { path, sequence: None, created: Zxid(stat.czxid), path_returns: true }
 }
 

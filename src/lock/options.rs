@@ -29,8 +29,8 @@ pub enum Parents {
 #[derive(Clone, Debug)]
 pub struct LockOptions {
     pub(super) naming: Naming,
-    pub(super) data: Vec<u8>,
-    pub(super) trace_context: Option<TraceContext>,
+    data: Vec<u8>,
+    trace_context: Option<TraceContext>,
     pub(super) acls: Vec<Acl>,
     pub(super) parents: Parents,
     pub(super) counter: CostCounter,

@@ -27,7 +27,7 @@ use super::{Access, Algorithm, LockError};
 use lockscope_base::znode::ZnodePath;
 
 /// Acquires a lock that is one queue.
-pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> {
+pub async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> {
     let access = attempt.spec.algorithm.access().unwrap_or(Access::Write);
     let queue =
         JoinedQueue { parent: &attempt.spec.path, names: &attempt.spec.names, mode: access.into(), max_holders: 1 };
@@ -45,7 +45,7 @@ fn knows_predecessor(attempt: &Attempt, queue: &JoinedQueue<'_>) -> bool {
 }
 
 /// Joins a queue and waits as a herd does: every waiter watches the parent.
-pub(super) async fn enter_herd(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Result<HeldLock, NotAcquired> {
+async fn enter_herd(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Result<HeldLock, NotAcquired> {
     let (own, listing) =
         attempt.creator().enqueue(queue.parent, queue.names, queue.mode, FirstListing::Watched).await?;
     let waited = wait_as_herd(attempt, queue, &own, listing).await;
@@ -55,7 +55,7 @@ pub(super) async fn enter_herd(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Re
 
 /// Joins a queue and waits as a chain does: every waiter watches its predecessor, and in a
 /// look-ahead chain the node before that one too.
-pub(super) async fn enter_chain(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Result<HeldLock, NotAcquired> {
+async fn enter_chain(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Result<HeldLock, NotAcquired> {
     let first = if knows_predecessor(attempt, queue) { FirstListing::Skipped } else { FirstListing::Unwatched };
     let (own, listing) = attempt.creator().enqueue(queue.parent, queue.names, queue.mode, first).await?;
     let waited = Chain::new(attempt, queue, &own).wait(listing).await;
@@ -64,11 +64,7 @@ pub(super) async fn enter_chain(attempt: &Attempt, queue: &JoinedQueue<'_>) -> R
 }
 
 /// Deletes the own node when the wait has ended without the lock.
-pub(super) async fn clean_up<T>(
-    attempt: &Attempt,
-    own: &OwnNode,
-    waited: Result<T, NotAcquired>,
-) -> Result<T, NotAcquired> {
+async fn clean_up<T>(attempt: &Attempt, own: &OwnNode, waited: Result<T, NotAcquired>) -> Result<T, NotAcquired> {
     let Err(reason) = &waited else { return waited };
     // A semaphore's attempt has a second node, and it may be that one that was deleted.
     if matches!(reason, NotAcquired::Failed(LockError::NodeDeleted { node }) if *node == own.path) {
@@ -88,7 +84,7 @@ pub(super) async fn clean_up<T>(
 
 /// The queue that an attempt has joined, and what it asks for there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct JoinedQueue<'a> {
+struct JoinedQueue<'a> {
     pub(crate) parent: &'a ZnodePath,
     pub(crate) names: &'a QueueNames,
     pub(crate) mode: NodeMode,

@@ -44,7 +44,7 @@ const TICKS_LEFT: u32 = 6;
 
 /// The client's knowledge about the life of its session.
 #[derive(Clone, Debug)]
-pub(super) struct SessionClock {
+pub struct SessionClock {
     timeout: Duration,
     connected: bool,
     /// The last time at which the client had a connection and ran without a pause.
@@ -61,18 +61,18 @@ pub(super) struct SessionClock {
 
 impl SessionClock {
     /// Creates the clock of a session that was heard from at `now`.
-    pub(super) fn new(timeout: Duration, state: SessionState, now: Instant) -> Self {
+    pub fn new(timeout: Duration, state: SessionState, now: Instant) -> Self {
         let connected = state != SessionState::Disconnected;
         let (sound_at, ticked_at, suspended_at_tick) = (now, now, suspended());
         Self { timeout, connected, sound_at, ticked_at, suspended, suspended_at_tick, resumed_at: None }
     }
 
     /// Returns the time of the next tick.
-    pub(super) fn next_tick(&self) -> Instant {
+    pub fn next_tick(&self) -> Instant {
         self.ticked_at + self.tick_interval()
     }
 
-    pub(super) fn tick(&mut self, now: Instant) {
+    pub fn tick(&mut self, now: Instant) {
         let (stood_still, was_paused) = (self.suspended_since_tick(), self.was_paused(now));
         self.suspended_at_tick += stood_still;
         self.sound_at = self.sound_at.checked_sub(stood_still).unwrap_or(self.sound_at);
@@ -85,14 +85,14 @@ impl SessionClock {
     }
 
     /// Ticks early after a suspension of the machine: the time of the next tick has not come then.
-    pub(super) fn check_suspension(&mut self, now: Instant) {
+    pub fn check_suspension(&mut self, now: Instant) {
         if self.was_paused(now) {
             self.tick(now);
         }
     }
 
     /// Records a change of the session's state.
-    pub(super) fn changed(&mut self, state: SessionState, now: Instant) {
+    pub fn changed(&mut self, state: SessionState, now: Instant) {
         self.connected = state != SessionState::Disconnected;
         if self.connected && self.resumed_at.is_none() {
             self.sound_at = now;
@@ -103,12 +103,12 @@ impl SessionClock {
 
     /// Returns whether the process was paused or connected again, and no reply has proved since that
     /// the session lives.
-    pub(super) fn needs_proof(&self) -> bool {
+    pub fn needs_proof(&self) -> bool {
         self.resumed_at.is_some()
     }
 
     /// Records the reply to a request that was sent at that time.
-    pub(super) fn proved(&mut self, sent_at: Instant) {
+    pub fn proved(&mut self, sent_at: Instant) {
         if self.resumed_at.is_some_and(|resumed| resumed <= sent_at) {
             self.resumed_at = None;
             self.sound_at = sent_at;
@@ -118,7 +118,7 @@ impl SessionClock {
     /// Returns the time at which the session must be presumed expired unless something is heard
     /// before; `None` with a sound connection. After a pause there is one tick for the proof, after a
     /// reconnect as long as without a connection.
-    pub(super) fn presumed_expired_at(&self) -> Option<Instant> {
+    pub fn presumed_expired_at(&self) -> Option<Instant> {
         let end = self.sound_at + self.tick_interval() * TICKS_LEFT;
         match self.resumed_at {
             _ if !self.connected => Some(end),
@@ -141,7 +141,7 @@ impl SessionClock {
 
     /// Returns the clock with another source of the suspended time.
     #[cfg(test)]
-    pub(super) fn with_suspended(self, suspended: fn() -> Duration) -> Self {
+    pub fn with_suspended(self, suspended: fn() -> Duration) -> Self {
         Self { suspended, suspended_at_tick: suspended(), ..self }
     }
 }

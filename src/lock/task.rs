@@ -35,7 +35,7 @@ use lockscope_requests::SessionStates;
 
 /// The task's ends of the channels between it and its handle.
 #[derive(Debug)]
-pub(super) struct AttemptChannels {
+pub struct AttemptChannels {
     pub(super) granted: oneshot::Sender<Result<OwnNode, NotAcquired>>,
     pub(super) requests: mpsc::Receiver<GuardRequest>,
     pub(super) loss: watch::Sender<Option<Loss>>,
@@ -44,7 +44,7 @@ pub(super) struct AttemptChannels {
 impl Attempt {
     /// Acquires the lock, holds it until it is cancelled or lost, and deletes what it created. The
     /// result is that of the release.
-    pub(super) async fn run(self, channels: AttemptChannels) -> Result<(), LockError> {
+    pub async fn run(self, channels: AttemptChannels) -> Result<(), LockError> {
         let released = tokio::select! {
             biased;
             released = self.acquire_and_hold(channels) => released,

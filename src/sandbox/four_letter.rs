@@ -31,7 +31,7 @@ const VERSION_3_5: &str =
 impl Machine {
     /// Returns the whole answer to a word, or `None` when it exceeds `longest` bytes. The costly
     /// words visit every connection, session or watch.
-    pub(super) fn answer_to(&self, word: Word, now: i64, longest: usize) -> Option<String> {
+    pub fn answer_to(&self, word: Word, now: i64, longest: usize) -> Option<String> {
         let mut text = BoundedText { written: String::new(), longest, is_whole: true };
         match word {
             _ if self.options.behaviour == Behaviour::Keeper => keeper_answer(&mut text, self, word),

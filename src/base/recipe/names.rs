@@ -70,7 +70,7 @@ pub struct ChildName<'a> {
 impl ChildName<'_> {
     /// Creates a name without further facts. The families read the part before the number;
     /// [`read`](super::read) adds the number.
-    pub(super) fn of(recipe: Recipe, mode: RequestMode) -> Self {
+    fn of(recipe: Recipe, mode: RequestMode) -> Self {
         Self { recipe, mode, sequence: None, lock_name: None, attempt: None }
     }
 }
@@ -90,7 +90,7 @@ impl OwnRecipe {
 }
 
 /// Reads `_c_<UUID>-lock-S`, `…-__READ__S`, `…-__WRIT__S`, `…-latch-S`, `…-lease-S`.
-pub(super) fn read_curator(head: &str) -> Option<ChildName<'_>> {
+fn read_curator(head: &str) -> Option<ChildName<'_>> {
     let (attempt, name) = protected(head)?;
     let (recipe, mode) = match name {
         "lock-" => (Recipe::CuratorMutex, RequestMode::Exclusive),
@@ -104,7 +104,7 @@ pub(super) fn read_curator(head: &str) -> Option<ChildName<'_>> {
 }
 
 /// Splits a protected name into its UUID and the requested name.
-pub(super) fn protected(head: &str) -> Option<(&str, &str)> {
+fn protected(head: &str) -> Option<(&str, &str)> {
     let (uuid, rest) = head.strip_prefix("_c_")?.split_at_checked(36)?;
     let name = rest.strip_prefix('-')?;
     terms::is_uuid(uuid).then_some((uuid, name))
@@ -116,7 +116,7 @@ pub(super) fn protected(head: &str) -> Option<(&str, &str)> {
 /// A `Lock` and a `WriteLock` have the same names. A `__lock__` is a write request only if the
 /// queue also has an `__rlock__`. The caller that knows the queue decides; this function returns
 /// [`RequestMode::Exclusive`].
-pub(super) fn read_kazoo(head: &str) -> Option<ChildName<'_>> {
+fn read_kazoo(head: &str) -> Option<ChildName<'_>> {
     let (id, kind) = head.split_at_checked(32)?;
     let (recipe, mode) = match kind {
         "__lock__" => (Recipe::KazooLock, RequestMode::Exclusive),
@@ -128,7 +128,7 @@ pub(super) fn read_kazoo(head: &str) -> Option<ChildName<'_>> {
 
 /// Reads `x-<session>-S` (Java's `WriteLock`: signed decimal; C's `zoo_lock`: 16 hex digits), and
 /// `n_S` and `<GUID>-n_S` (leader election, as named in its code and on the page of recipes).
-pub(super) fn read_zookeeper(head: &str) -> Option<ChildName<'_>> {
+fn read_zookeeper(head: &str) -> Option<ChildName<'_>> {
     let (recipe, attempt) = write_lock(head).or_else(|| zookeeper_election(head))?;
     Some(ChildName { attempt, ..ChildName::of(recipe, RequestMode::Exclusive) })
 }
@@ -150,7 +150,7 @@ fn zookeeper_election(head: &str) -> Option<(Recipe, Option<&str>)> {
 
 /// Reads Go's locks, other protected names, Hive's locks and Solr's election. The caller has tried
 /// Curator's own names before.
-pub(super) fn read_other(head: &str) -> Option<ChildName<'_>> {
+fn read_other(head: &str) -> Option<ChildName<'_>> {
     go(head).or_else(|| unknown_protected(head)).or_else(|| hive(head)).or_else(|| solr(head))
 }
 
@@ -198,7 +198,7 @@ fn solr(head: &str) -> Option<ChildName<'_>> {
 /// Reads the names that tell enough by themselves: Aurora's `singleton_candidate_S`, Mesos'
 /// `info_S` and `json.info_S`, the Rust crates' `latch-<id>-S`, and aiozk's `<label>-<GUID>-S`.
 /// Accumulo's `zlock#<UUID>#S` tells only its library: see [`is_registration`].
-pub(super) fn read_election(head: &str) -> Option<ChildName<'_>> {
+fn read_election(head: &str) -> Option<ChildName<'_>> {
     match head {
         "singleton_candidate_" => Some(candidate(Recipe::AuroraElection)),
         "info_" | "json.info_" => Some(candidate(Recipe::MesosElection)),
@@ -242,7 +242,7 @@ const ACCUMULO_SERVICES: [&str; 6] = ["managers", "masters", "gc", "monitor", "c
 /// - Accumulo's tablet servers have a parent each, with the names of its locks.
 /// - `member_S` is the default of `Group` in Twitter's commons, by which server sets (Finagle, Aurora)
 ///   announce themselves. Marathon elects its leader by such a group, which [`read_at`] knows.
-pub(super) fn is_registration(path: &ZnodePath, child: &ChildName<'_>) -> bool {
+pub fn is_registration(path: &ZnodePath, child: &ChildName<'_>) -> bool {
     match child.recipe {
         Recipe::AccumuloLock => path.parent_str().is_none_or(|parent| !is_accumulo_service(parent)),
         Recipe::UnknownQueue => Sequence::split(path.name()).is_some_and(|(head, _)| head == "member_"),
@@ -269,7 +269,7 @@ fn is_accumulo_service(parent: &str) -> bool {
 /// | Accumulo before 2.1 | `masters/lock/zlock-S` |
 /// | Vitess | `keyspaces/<name>/locks/S`, `keyspaces/<name>/shards/<name>/locks/S` |
 /// | ShedLock | `shedlock/<job>` |
-pub(super) fn read_at(path: &ZnodePath) -> Option<ChildName<'_>> {
+pub fn read_at(path: &ZnodePath) -> Option<ChildName<'_>> {
     let mut names = path.as_str().rsplit('/');
     let (name, parent, above) = (names.next()?, names.next()?, names.next());
     let Some((head, sequence)) = Sequence::split(name) else {
@@ -305,7 +305,7 @@ fn is_vitess(parent: &str) -> bool {
 /// Reads `lock-S`, `<GUID>-lock-S`, `lock-<session>-S` and `<name>_lock_S`. For reading and
 /// writing: `read-S`, `write-S` (after a GUID or alone), `<host>-R-S`, `<host>-W-S`, also in lower
 /// case.
-pub(super) fn read_textbook(head: &str) -> Option<ChildName<'_>> {
+fn read_textbook(head: &str) -> Option<ChildName<'_>> {
     textbook_queue(head).or_else(|| session_queue(head)).or_else(|| named_queue(head)).or_else(|| textbook_shared(head))
 }
 
@@ -366,7 +366,7 @@ const WORDS: [&str; 6] = ["lock", "mutex", "leader", "master", "active", "contro
 /// Only an ephemeral node of such a name is a lock: a persistent `leader` is often a folder.
 /// Kafka's controller has a known path rather than a known name, which
 /// [`Classifier::classify`](super::Classifier::classify) checks.
-pub(super) fn read_single(name: &str) -> Option<ChildName<'_>> {
+fn read_single(name: &str) -> Option<ChildName<'_>> {
     let recipe = if name == HADOOP {
         Recipe::HadoopElector
     } else if WORDS.iter().any(|word| ends_in_word(name, word)) {

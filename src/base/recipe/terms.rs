@@ -64,7 +64,7 @@ pub enum RequestMode {
 
 /// Returns whether the text is a UUID as Java and Rust write it: 36 characters, 8-4-4-4-12 hex
 /// digits.
-pub(super) fn is_uuid(text: &str) -> bool {
+pub fn is_uuid(text: &str) -> bool {
     text.len() == 36
         && text.bytes().enumerate().all(|(at, byte)| match at {
             8 | 13 | 18 | 23 => byte == b'-',
@@ -73,12 +73,12 @@ pub(super) fn is_uuid(text: &str) -> bool {
 }
 
 /// Returns whether the text is a UUID without dashes, as kazoo and Go write it: 32 hex digits.
-pub(super) fn is_hex32(text: &str) -> bool {
+pub fn is_hex32(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns whether the text is a UUID in either notation.
-pub(super) fn is_guid(text: &str) -> bool {
+pub fn is_guid(text: &str) -> bool {
     is_uuid(text) || is_hex32(text)
 }
 
@@ -99,7 +99,7 @@ pub fn is_never_reused(name: &str) -> bool {
 }
 
 /// Returns whether the text is a session id as a signed decimal number, as Java prints it.
-pub(super) fn is_decimal_session(text: &str) -> bool {
+pub fn is_decimal_session(text: &str) -> bool {
     // `i64`'s parser also accepts a plus sign, which no session id has.
     !text.starts_with('+') && text.parse::<i64>().is_ok()
 }
@@ -109,7 +109,7 @@ pub(super) fn is_decimal_session(text: &str) -> bool {
 ///
 /// Without `0x`, a short text of the letters `a` to `f` alone (`cafe`) is a word. The time in a
 /// session's upper bytes makes every real id longer.
-pub(super) fn is_hex_session(text: &str) -> bool {
+pub fn is_hex_session(text: &str) -> bool {
     let (digits, marked) = text.strip_prefix("0x").map_or((text, false), |digits| (digits, true));
     (1..=16).contains(&digits.len())
         && digits.bytes().all(|byte| byte.is_ascii_hexdigit())

@@ -19,10 +19,10 @@ use lockscope_base::znode::{SessionId, Timestamp};
 
 /// Maximum number of suspicions of one kind per lock. A fault that occurs a hundred times has one
 /// cause.
-pub(super) const MAX_SUSPICIONS: usize = 100;
+pub const MAX_SUSPICIONS: usize = 100;
 
 /// A check: it looks at the current state with its own memory, and returns suspicions.
-pub(super) trait Check {
+pub trait Check {
     /// Begins a look. Forgets what the last look did not see.
     fn begin(&mut self) {}
 
@@ -34,7 +34,7 @@ pub(super) trait Check {
 }
 
 /// All locks at one moment.
-pub(super) struct TableContext<'a> {
+pub struct TableContext<'a> {
     pub table_at: TableAt<'a>,
     pub thresholds: &'a Thresholds,
     /// Cycles of sessions that wait for each other, across locks.
@@ -45,13 +45,13 @@ pub(super) struct TableContext<'a> {
 
 /// How sure it is that two clients act at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Danger {
+pub enum Danger {
     Proven,
     Suspected,
 }
 
 /// One lock at one moment.
-pub(super) struct LockContext<'a> {
+pub struct LockContext<'a> {
     pub table_at: TableAt<'a>,
     pub thresholds: &'a Thresholds,
     pub lock: &'a LockQueue,
@@ -67,7 +67,7 @@ pub(super) struct LockContext<'a> {
 
 /// A waiter whose client is alive but watches neither its predecessor nor the parent's children.
 #[derive(Clone, Debug)]
-pub(super) struct Unwatched {
+pub struct Unwatched {
     pub position: usize,
     pub session: SessionId,
     /// The node that the waiter waits for.
@@ -182,17 +182,12 @@ impl<'a> LockContext<'a> {
 }
 
 /// Begins a finding about a contender.
-pub(super) fn of_contender(
-    code: Code,
-    severity: Severity,
-    context: &LockContext<'_>,
-    contender: &Contender,
-) -> Finding {
+pub fn of_contender(code: Code, severity: Severity, context: &LockContext<'_>, contender: &Contender) -> Finding {
     finding(code, severity, context.lock, Some(&contender.node)).of_client(context.table_at.identity(contender))
 }
 
 /// Returns the minimum time for which a contender has held; zero if it does not hold.
-pub(super) fn held_at_least(table_at: TableAt<'_>, contender: &Contender) -> Duration {
+pub fn held_at_least(table_at: TableAt<'_>, contender: &Contender) -> Duration {
     table_at.table().hold_bounds(contender, table_at.now()).map(|bounds| bounds.at_least).unwrap_or_default()
 }
 
@@ -236,7 +231,7 @@ const NEW: Duration = Duration::from_secs(1);
 
 /// Memory about the waiters that do not watch what they wait for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct UnwatchedMemory {
+pub struct UnwatchedMemory {
     waiters: RoundMemory<NodeKey, Quiet>,
 }
 
@@ -258,7 +253,7 @@ struct Quiet {
 ///
 /// A sound waiter also looks like this between its creation and its watch, and between a deletion
 /// and its next watch.
-pub(super) fn unwatched(context: &LockContext<'_>, memory: &mut UnwatchedMemory) -> Vec<Unwatched> {
+pub fn unwatched(context: &LockContext<'_>, memory: &mut UnwatchedMemory) -> Vec<Unwatched> {
     let lock = context.lock;
     let listed = context.table_at.view().lists_watches();
     // Hive polls, and the contenders of an unknown recipe may not wait at all.

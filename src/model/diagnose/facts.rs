@@ -209,7 +209,7 @@ impl<'a> TableAt<'a> {
 }
 
 /// Returns the name of a node for a sentence: its number if it has one, otherwise its full name.
-pub(super) fn short_node(node: &str) -> String {
+pub fn short_node(node: &str) -> String {
     match Sequence::split(node) {
         Some((_, Sequence(number))) => format!("node {number}"),
         None => format!("node {}", escaped(node)),
@@ -217,14 +217,14 @@ pub(super) fn short_node(node: &str) -> String {
 }
 
 /// The end of a sentence that rests on a plain-text answer beside a session over TLS.
-pub(super) const IN_PLAIN_TEXT: &str = " (told in plain text, which proves nothing beside TLS)";
+pub const IN_PLAIN_TEXT: &str = " (told in plain text, which proves nothing beside TLS)";
 
 /// A watch or connection that was made this shortly before a count may be missing from it.
-pub(super) const JUST_MADE: Duration = Duration::from_secs(2);
+const JUST_MADE: Duration = Duration::from_secs(2);
 
 /// Returns the part of a node's name that identifies its attempt, without the number. `None` for
 /// names without an id, and for those with a session id, which all attempts of a session share.
-pub(super) fn attempt<'n>(lock: &LockQueue, node: &'n str) -> Option<&'n str> {
+pub fn attempt<'n>(lock: &LockQueue, node: &'n str) -> Option<&'n str> {
     let name = match lock.recipe() {
         Recipe::Own(own) => own.read(node),
         _ => recipe::read(node),

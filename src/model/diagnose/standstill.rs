@@ -77,7 +77,7 @@ fn length_of(held: HoldBounds) -> String {
 
 /// Returns the holders to compare. Readers acquired at about the same time, so the first stands for
 /// all. Leases differ.
-pub(super) fn longest_holders(lock: &LockQueue) -> impl Iterator<Item = ContenderRow<'_>> {
+fn longest_holders(lock: &LockQueue) -> impl Iterator<Item = ContenderRow<'_>> {
     let holders = if lock.kind() == LockKind::Semaphore { lock.holding() } else { lock.holding().min(1) };
     lock.rows(0..holders)
 }

@@ -20,7 +20,7 @@ use lockscope_base::znode::Timestamp;
 
 /// What a check sees at one moment. It becomes a finding once it was seen for long enough.
 #[derive(Clone, Debug)]
-pub(super) struct Suspicion {
+pub struct Suspicion {
     pub finding: Finding,
     /// Identifies the state, in addition to the lock, the code and the node.
     pub state: i64,
@@ -95,7 +95,7 @@ fn key(finding: &Finding, state: i64) -> SuspicionKey {
 }
 
 /// Begins a finding about a lock.
-pub(super) fn finding(code: Code, severity: Severity, lock: &LockQueue, node: Option<&Arc<str>>) -> Finding {
+pub fn finding(code: Code, severity: Severity, lock: &LockQueue, node: Option<&Arc<str>>) -> Finding {
     let (summary, remedy) = (String::new(), Cow::Borrowed(""));
     Finding { code, severity, lock: lock.lock_name(), node: node.cloned(), client: None, summary, remedy }
 }
@@ -124,14 +124,14 @@ struct SuspicionAge {
 
 /// All current suspicions with their ages.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct SuspicionHistory {
+pub struct SuspicionHistory {
     seen: FxHashMap<SuspicionKey, SuspicionAge>,
     round: u32,
 }
 
 /// A suspicion that stands as a finding.
 #[derive(Clone, Debug)]
-pub(super) struct StandingFinding {
+pub struct StandingFinding {
     pub finding: Finding,
     /// Whether the finding is new, or more severe than before.
     pub is_raised: bool,
@@ -140,7 +140,7 @@ pub(super) struct StandingFinding {
 
 /// What comes of a suspicion.
 #[derive(Debug)]
-pub(super) enum Judged {
+pub enum Judged {
     Stands(StandingFinding),
     Open(OpenCheck),
     Nothing,
@@ -148,7 +148,7 @@ pub(super) enum Judged {
 
 /// The shown findings that a look did not see, in no particular order.
 #[derive(Debug, Default)]
-pub(super) struct Unseen {
+pub struct Unseen {
     /// They no longer stand.
     pub gone: Vec<Arc<Finding>>,
     /// The look could not have shown them.
@@ -349,7 +349,7 @@ impl OpenChecks {
 /// Values that a check remembers by key. A value is dropped if a look does not confirm it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound(deserialize = "K: Eq + std::hash::Hash + Deserialize<'de>, V: Deserialize<'de>"))]
-pub(super) struct RoundMemory<K, V> {
+pub struct RoundMemory<K, V> {
     kept: FxHashMap<K, (u64, V)>,
     round: u64,
 }
@@ -391,7 +391,7 @@ impl<K: std::hash::Hash + Eq, V> RoundMemory<K, V> {
 }
 
 /// Identifies a node of a lock: the lock, and the transaction that created the node.
-pub(super) type NodeKey = (LockId, i64);
+pub type NodeKey = (LockId, i64);
 
 #[cfg(test)]
 mod tests {

@@ -19,7 +19,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_BUSY_HOLD: Duration = Duration::from_secs(2);
 
 /// How long one session must take a lock more than once a second before that is churn.
-pub(super) const CHURN_TIME: Duration = Duration::from_secs(30);
+pub const CHURN_TIME: Duration = Duration::from_secs(30);
 
 /// The thresholds of findings. Each only makes findings later or rarer, never bolder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -95,7 +95,7 @@ impl Waits {
 }
 
 /// Returns the cycles and the self-blocked sessions, as in [`Waits`], without counting blockers.
-pub(super) fn cycles(table: &LockTable) -> (Vec<Cycle>, Vec<Wait>) {
+pub fn cycles(table: &LockTable) -> (Vec<Cycle>, Vec<Wait>) {
     find(&Graph::of(table))
 }
 

@@ -76,7 +76,7 @@ impl EnsembleEvent {
 
 /// The events, the latest of which may last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct EnsembleEvents {
+pub struct EnsembleEvents {
     open: Vec<EnsembleEvent>,
     closed: VecDeque<EnsembleEvent>,
     next_id: u64,

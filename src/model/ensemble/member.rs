@@ -13,7 +13,7 @@ const ASSUMED_SYNC_TIME: Duration = Duration::from_millis(13_750);
 
 /// What a member said last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MemberWord {
+pub enum MemberWord {
     /// It serves clients. It was asked and had answered at these times.
     Serves { asked_at: Timestamp, answered_at: Timestamp },
     /// It serves none.
@@ -39,7 +39,7 @@ impl MemberWord {
 
 /// Returns since when the answer of a serving member certainly proves that a majority worked: a
 /// member that is cut off says for a while that it serves.
-pub(super) fn proves_since(member: &MemberView, asked_at: Timestamp) -> Timestamp {
+pub fn proves_since(member: &MemberView, asked_at: Timestamp) -> Timestamp {
     let doubt = match member.mode {
         Some(ServerMode::Standalone) => Duration::ZERO,
         _ => member.extras.sync_settings.map_or(ASSUMED_SYNC_TIME, SyncSettings::safe_session_timeout),
@@ -49,7 +49,7 @@ pub(super) fn proves_since(member: &MemberView, asked_at: Timestamp) -> Timestam
 
 /// The time of a member's absence, as far as it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct AbsentTime {
+pub struct AbsentTime {
     /// When it was first known.
     pub first: Timestamp,
     /// When the last round began that it did not answer.
@@ -58,7 +58,7 @@ pub(super) struct AbsentTime {
 
 /// A member that does not serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct AbsentMember {
+pub struct AbsentMember {
     pub why: AbsenceReason,
     pub time: AbsentTime,
     /// The rounds without an answer.
@@ -104,7 +104,7 @@ struct ReadFigure {
 
 /// The beginning or the end of slow writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WritesChange {
+pub enum WritesChange {
     Slow { began: TimeBounds, time: Duration },
     Fast { ended: TimeBounds },
 }
@@ -146,7 +146,7 @@ impl WriteTimes {
 
 /// What is known of one member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct KnownMember {
+pub struct KnownMember {
     /// Whether it answered, and its role, in the last view that had asked it.
     pub standing: Option<(bool, Option<ServerMode>)>,
     pub is_observer: bool,

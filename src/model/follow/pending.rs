@@ -28,7 +28,7 @@ enum ReadState {
 
 /// A read that is requested or under way.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PendingRead {
+pub struct PendingRead {
     state: ReadState,
     /// The read is sent again once it is answered.
     again: bool,
@@ -41,14 +41,14 @@ pub(super) struct PendingRead {
 }
 
 impl PendingRead {
-    pub(super) fn is_stale(&self) -> bool {
+    pub fn is_stale(&self) -> bool {
         self.state == ReadState::Stale
     }
 }
 
 /// The reads that are requested and not answered, each at most once.
 #[derive(Debug, Default)]
-pub(super) struct PendingReads {
+pub struct PendingReads {
     entries: FxHashMap<NodeRead, PendingRead>,
     /// Single nodes not issued yet, in the order of the requests.
     nodes: VecDeque<NodeRead>,
@@ -65,12 +65,12 @@ pub(super) struct PendingReads {
 
 impl PendingReads {
     /// Forgets every read. Answers to them must not be passed in any more.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         *self = Self { open_queue: self.open_queue.take(), ..Self::default() };
     }
 
     /// Requests a read, unless a read under way gives an answer as good.
-    pub(super) fn want(&mut self, read: NodeRead) {
+    pub fn want(&mut self, read: NodeRead) {
         let entry = self.enter(read);
         match entry.state {
             ReadState::Stale => entry.again = true,
@@ -81,7 +81,7 @@ impl PendingReads {
 
     /// Requests a read as part of the walk. If that read is already under way, the walk waits for
     /// it.
-    pub(super) fn walk(&mut self, read: NodeRead) {
+    pub fn walk(&mut self, read: NodeRead) {
         self.want(read.clone());
         let entry = self.enter(read);
         let joins = !std::mem::replace(&mut entry.walk, true);
@@ -89,14 +89,14 @@ impl PendingReads {
     }
 
     /// Requests a listing as part of the walk, after `counted` reads of the number of descendants.
-    pub(super) fn walk_counted(&mut self, path: &ZnodePath, counted: u8) {
+    pub fn walk_counted(&mut self, path: &ZnodePath, counted: u8) {
         self.walk(NodeRead::List(path.clone()));
         self.enter(NodeRead::List(path.clone())).counted = counted;
     }
 
     /// Requests the number of descendants of a node with `children` children, for the `counted`th
     /// time.
-    pub(super) fn walk_count(&mut self, path: &ZnodePath, counted: u8, children: usize) {
+    pub fn walk_count(&mut self, path: &ZnodePath, counted: u8, children: usize) {
         self.walk(NodeRead::Count(path.clone()));
         let entry = self.enter(NodeRead::Count(path.clone()));
         entry.counted = counted;
@@ -105,7 +105,7 @@ impl PendingReads {
 
     /// Requests a read that starts after this call: a read under way still counts, but one more
     /// follows it.
-    pub(super) fn refresh(&mut self, read: NodeRead) {
+    pub fn refresh(&mut self, read: NodeRead) {
         let entry = self.enter(read);
         match entry.state {
             ReadState::UnderWay | ReadState::Stale => entry.again = true,
@@ -115,7 +115,7 @@ impl PendingReads {
 
     /// Marks reads of a path as outdated, because a node was just created there: a read under way
     /// is about an earlier node of that path, or about none. A waiting read stays valid.
-    pub(super) fn outdate(&mut self, path: &ZnodePath) {
+    pub fn outdate(&mut self, path: &ZnodePath) {
         for read in reads_of(path) {
             let Some(entry) = self.entries.get_mut(&read) else { continue };
             if entry.state == ReadState::UnderWay {
@@ -125,7 +125,7 @@ impl PendingReads {
     }
 
     /// Voids the requested reads of a deleted node.
-    pub(super) fn void(&mut self, path: &ZnodePath) {
+    pub fn void(&mut self, path: &ZnodePath) {
         self.outdate(path);
         for read in reads_of(path) {
             let Some(entry) = self.entries.get_mut(&read) else { continue };
@@ -137,7 +137,7 @@ impl PendingReads {
     }
 
     /// Marks the counts above a changed path as unreliable.
-    pub(super) fn disturb(&mut self, path: &ZnodePath) {
+    pub fn disturb(&mut self, path: &ZnodePath) {
         for counted in self.counts.iter().filter(|counted| path.is_within(counted)) {
             if let Some(entry) = self.entries.get_mut(&NodeRead::Count(counted.clone())) {
                 entry.expected = None;
@@ -147,7 +147,7 @@ impl PendingReads {
 
     /// Returns the next read to send, single nodes before listings. If `takes` refuses it, it stays
     /// queued.
-    pub(super) fn issue(&mut self, takes: impl FnOnce(&NodeRead) -> bool) -> Option<NodeRead> {
+    pub fn issue(&mut self, takes: impl FnOnce(&NodeRead) -> bool) -> Option<NodeRead> {
         self.drop_void();
         let read = self.nodes.front().or(self.lists.last()).filter(|read| takes(read)).cloned()?;
         if self.nodes.pop_front().is_none() {
@@ -160,7 +160,7 @@ impl PendingReads {
     /// Moves the single nodes below the open parent to the front, and behind them the first node of
     /// each other queue. Names decide which children of one parent share a queue; otherwise the
     /// order stays. Only the first [`MAX_ARRANGED`] nodes are looked at, which bounds the work.
-    pub(super) fn arrange(&mut self) {
+    pub fn arrange(&mut self) {
         let count = self.nodes.len().min(MAX_ARRANGED);
         let open = self.open_queue.as_ref().map(ZnodePath::as_str);
         let reads: Vec<NodeRead> = self.nodes.drain(..count).collect();
@@ -197,7 +197,7 @@ impl PendingReads {
 
     /// Closes an answered read and returns its entry. A read that is wanted again is requested
     /// anew. Returns `None` when the read was not under way.
-    pub(super) fn close(&mut self, read: &NodeRead) -> Option<PendingRead> {
+    pub fn close(&mut self, read: &NodeRead) -> Option<PendingRead> {
         let entry =
             *self.entries.get(read).filter(|entry| matches!(entry.state, ReadState::UnderWay | ReadState::Stale))?;
         self.remove(read, entry);
@@ -210,30 +210,30 @@ impl PendingReads {
     }
 
     /// Frees the memory that the walk needed.
-    pub(super) fn release_spare_memory(&mut self) {
+    pub fn release_spare_memory(&mut self) {
         self.entries.shrink_to_fit();
         self.nodes.shrink_to_fit();
         self.lists.shrink_to_fit();
     }
 
     /// Returns whether every read of the walk was answered.
-    pub(super) fn walk_is_done(&self) -> bool {
+    pub fn walk_is_done(&self) -> bool {
         self.of_walk == 0
     }
 
     /// Returns about how many reads wait to be issued outside of the walk. Reads of the walk that
     /// are under way make the number too low.
-    pub(super) fn waiting_for_events(&self) -> usize {
+    pub fn waiting_for_events(&self) -> usize {
         (self.nodes.len() + self.lists.len()).saturating_sub(self.of_walk)
     }
 
     /// Returns whether a count is requested or under way.
-    pub(super) fn is_counting(&self) -> bool {
+    pub fn is_counting(&self) -> bool {
         !self.counts.is_empty()
     }
 
     /// Returns how many single nodes and listings are queued, including void ones.
-    pub(super) fn waiting(&self) -> (usize, usize) {
+    pub fn waiting(&self) -> (usize, usize) {
         (self.nodes.len(), self.lists.len())
     }
 
@@ -284,26 +284,26 @@ fn reads_of(path: &ZnodePath) -> [NodeRead; 3] {
 /// A later contender must not be reported before them: it would look as if they did not exist.
 /// Whenever one is reported, all contenders created before it are reported too.
 #[derive(Debug, Default)]
-pub(super) struct CreatedContenders {
+pub struct CreatedContenders {
     in_order: VecDeque<ZnodePath>,
     /// The contenders in the list that are not reported yet.
     unreported: FxHashSet<ZnodePath>,
 }
 
 impl CreatedContenders {
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         *self = Self::default();
     }
 
     /// Adds a created contender.
-    pub(super) fn insert(&mut self, path: &ZnodePath) {
+    pub fn insert(&mut self, path: &ZnodePath) {
         if self.unreported.insert(path.clone()) {
             self.in_order.push_back(path.clone());
         }
     }
 
     /// Removes a contender that turned out to be none or that cannot be read.
-    pub(super) fn remove(&mut self, path: &ZnodePath) {
+    pub fn remove(&mut self, path: &ZnodePath) {
         self.unreported.remove(path);
         while self.in_order.front().is_some_and(|first| !self.unreported.contains(first)) {
             self.in_order.pop_front();
@@ -312,7 +312,7 @@ impl CreatedContenders {
 
     /// Takes all contenders created before `path`, and `path` itself last. Takes nothing when
     /// `path` is not in the list.
-    pub(super) fn take_until(&mut self, path: &ZnodePath) -> Vec<ZnodePath> {
+    pub fn take_until(&mut self, path: &ZnodePath) -> Vec<ZnodePath> {
         if !self.unreported.contains(path) {
             return Vec::new();
         }
@@ -329,7 +329,7 @@ impl CreatedContenders {
         taken
     }
 
-    pub(super) fn take_all(&mut self) -> Vec<ZnodePath> {
+    pub fn take_all(&mut self) -> Vec<ZnodePath> {
         let taken = self.in_order.drain(..).filter(|path| self.unreported.contains(path)).collect();
         self.unreported.clear();
         taken

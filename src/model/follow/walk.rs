@@ -288,7 +288,7 @@ impl Follower {
         self.classifier.classify(path).is_some() || self.holds_maximum(path)
     }
 
-    pub(super) fn deleted(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
+    fn deleted(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
         self.gone(path, zxid);
         if self.watching == WatchStyle::Recursive {
             return;
@@ -303,7 +303,7 @@ impl Follower {
     }
 
     /// Forgets a node and reports its deletion.
-    pub(super) fn gone(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
+    fn gone(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
         self.pending.void(path);
         if self.walking {
             self.created.remove(path);
@@ -329,19 +329,19 @@ impl Follower {
 
     /// Returns nodes that are gone in the order in which they are reported: a queue from its end to its
     /// head, so that no contender seems to acquire whose node is gone too.
-    pub(super) fn last_first(&self, gone: impl Iterator<Item = ZnodePath>) -> Vec<ZnodePath> {
+    fn last_first(&self, gone: impl Iterator<Item = ZnodePath>) -> Vec<ZnodePath> {
         let mut gone: Vec<ZnodePath> = gone.collect();
         gone.sort_by_cached_key(|child| (Reverse(self.number(child)), child.clone()));
         gone
     }
 
     /// Returns the number in the name of a possible contender.
-    pub(super) fn number(&self, path: &ZnodePath) -> Option<Sequence> {
+    fn number(&self, path: &ZnodePath) -> Option<Sequence> {
         self.classifier.classify(path)?.sequence
     }
 
     /// Handles a contender that was read. Contenders created before it are reported before it.
-    pub(super) fn created_is_read(&mut self, path: &ZnodePath) {
+    fn created_is_read(&mut self, path: &ZnodePath) {
         if self.walking {
             return self.created.remove(path);
         }
@@ -350,7 +350,7 @@ impl Follower {
     }
 
     /// Handles a created contender. Its name tells its place in the queue, except in a semaphore.
-    pub(super) fn contender_created(&mut self, path: &ZnodePath, place: &Classification) {
+    fn contender_created(&mut self, path: &ZnodePath, place: &Classification) {
         self.note_lease(path, place);
         if place.recipe.has_lease_nodes() {
             self.urgent = true;
@@ -361,7 +361,7 @@ impl Follower {
 
     /// Reports a created lease before it is read, because a contender that leaves the queue before
     /// the answer may own it.
-    pub(super) fn note_lease(&mut self, path: &ZnodePath, place: &Classification) {
+    fn note_lease(&mut self, path: &ZnodePath, place: &Classification) {
         if place.role == Role::Lease {
             self.changes.push(Change::Appeared { path: path.clone() });
         }
@@ -369,7 +369,7 @@ impl Follower {
 
     /// Handles a node that is a hint: reports it, and lists the parents that it regroups again.
     /// Siblings in `listing` are left out, because they are looked at afterwards anyway.
-    pub(super) fn note_hint(&mut self, path: &ZnodePath, listing: Option<&FxHashSet<ZnodePath>>) {
+    fn note_hint(&mut self, path: &ZnodePath, listing: Option<&FxHashSet<ZnodePath>>) {
         if !Classifier::is_hint(path) {
             return;
         }

@@ -213,7 +213,7 @@ const KEPT_FOR: Duration = Duration::from_secs(600);
 
 /// A lock with series of its own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+struct Place {
     pub counts: LockCounts,
     /// When the lock last had an event, a waiter or a finding; 0 for never.
     last_busy: Timestamp,
@@ -236,7 +236,7 @@ impl Place {
 
 /// The locks with series of their own.
 #[derive(Clone, Debug)]
-pub(super) struct NamedLocks {
+struct NamedLocks {
     max: usize,
     places: FxHashMap<LockId, Place>,
 }

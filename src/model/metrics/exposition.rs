@@ -74,7 +74,7 @@ struct Family<'t> {
 
 /// Merges texts in the `OpenMetrics` format. For a context that did not answer, only
 /// `lockscope_up` is known.
-pub(super) fn merged(texts: &[String], silent: &[String]) -> String {
+fn merged(texts: &[String], silent: &[String]) -> String {
     let mut families: Vec<Family<'_>> = Vec::new();
     for text in texts {
         let mut at = None;
@@ -126,7 +126,7 @@ fn escaped(value: &str) -> String {
 }
 
 /// Rewrites the lines that describe the families. Both formats share the samples.
-pub(super) fn plain_text(open_metrics: &str) -> String {
+fn plain_text(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len());
     let mut help = None;
     for line in open_metrics.split_inclusive('\n') {

@@ -44,18 +44,18 @@ type Encoded = Result<(), fmt::Error>;
 
 /// The name, unit and help text of a family.
 #[derive(Clone, Copy)]
-pub(super) struct Family {
+struct Family {
     name: &'static str,
     unit: Option<&'static Unit>,
     help: &'static str,
 }
 
-pub(super) const fn family(name: &'static str, help: &'static str) -> Family {
+const fn family(name: &'static str, help: &'static str) -> Family {
     Family { name, unit: None, help }
 }
 
 impl Family {
-    pub(super) const fn seconds(self) -> Self {
+    const fn seconds(self) -> Self {
         Self { unit: Some(&Unit::Seconds), ..self }
     }
 
@@ -63,7 +63,7 @@ impl Family {
         Self { unit: Some(&Unit::Bytes), ..self }
     }
 
-    pub(super) fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
+    fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
         self,
         encoder: &mut DescriptorEncoder<'_>,
         rows: impl Iterator<Item = (L, V)>,
@@ -80,7 +80,7 @@ impl Family {
         self.gauges(encoder, value.into_iter().map(|value| (NO_LABELS, value)))
     }
 
-    pub(super) fn counters<L: EncodeLabelSet, V: EncodeCounterValue>(
+    fn counters<L: EncodeLabelSet, V: EncodeCounterValue>(
         self,
         encoder: &mut DescriptorEncoder<'_>,
         rows: impl Iterator<Item = (L, V)>,
@@ -112,7 +112,7 @@ impl Family {
 }
 
 /// Encodes the families with one series for the ensemble.
-pub(super) fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
+pub fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
     let Scrape { servers, process, .. } = scrape;
     encoder
         .encode_descriptor("lockscope_build", "The version of lockscope.", None, MetricType::Info)?
@@ -155,7 +155,7 @@ pub(super) fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) 
 }
 
 /// Encodes the number of checks that are not decided, by kind.
-pub(super) fn of_checks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
+pub fn of_checks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
     let unchecked = scrape.unchecked.iter().map(|(check, count)| ([("check", check.id())], *count));
     family("lockscope_unchecked", "Checks of locks that are not decided yet.").gauges(encoder, unchecked)
 }
@@ -167,7 +167,7 @@ fn rows(scrape: &Scrape) -> impl Iterator<Item = &LockFigures> {
 }
 
 /// Encodes the families with one series for each lock, or one for each lock and kind.
-pub(super) fn of_locks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
+pub fn of_locks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
     let states = |value: fn(LockState) -> Option<u64>| {
         rows(scrape).filter_map(move |lock| Some((LockSeries::of(lock), value(lock.state?)?)))
     };
@@ -205,7 +205,7 @@ pub(super) fn of_locks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> 
 }
 
 /// Encodes the histograms of past waits and holds.
-pub(super) fn of_histograms(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
+pub fn of_histograms(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
     family("lockscope_wait", "How long contenders waited before they acquired it.")
         .seconds()
         .histograms(encoder, rows(scrape).map(|lock| (&lock.labels, &lock.counts.waits)))?;
@@ -234,7 +234,7 @@ impl<const N: usize> EncodeLabelSet for LockSeries<'_, N> {
 }
 
 /// Encodes how each server is doing. A server has no series for what it does not report.
-pub(super) fn of_servers(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+pub fn of_servers(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
     let counts = |value: fn(&Health) -> Option<u64>| {
         let with_value =
             move |(server, health): &'_ (String, Health)| Some(([("server", server.clone())], value(health)?));

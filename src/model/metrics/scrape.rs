@@ -10,7 +10,7 @@ use lockscope_base::recipe::Recipe;
 use lockscope_base::znode::ZnodePath;
 
 /// The number of findings of each code and severity.
-pub(super) type FindingCounts = BTreeMap<(Code, Severity), u64>;
+pub type FindingCounts = BTreeMap<(Code, Severity), u64>;
 
 /// All figures that are served at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -224,7 +224,7 @@ impl Histogram {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "exact up to 285,000 years")]
-pub(super) fn seconds(ms: u64) -> f64 {
+pub fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 

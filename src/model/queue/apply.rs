@@ -273,7 +273,7 @@ impl LockTable {
         self.forget_hint(path, now, out);
     }
 
-    pub(super) fn begin_sync(&mut self) {
+    fn begin_sync(&mut self) {
         let again = !matches!(self.phase, SyncPhase::Never | SyncPhase::Syncing { again: false });
         self.phase = SyncPhase::Syncing { again };
         if let Some(last_true) = self.last_true {
@@ -289,7 +289,7 @@ impl LockTable {
     }
 
     /// Ends a complete reading: removes what was not seen, and determines the holders.
-    pub(super) fn end_sync(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
+    fn end_sync(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
         let SyncPhase::Syncing { again } = self.phase else { return };
         self.sweep(now, out);
         let mut found = self.end_handovers_reading(now, out);
@@ -376,7 +376,7 @@ impl LockTable {
     /// server does not assign this number again.
     ///
     /// A name that only counts for ephemeral nodes proves nothing: it may have ended in a date.
-    pub(super) fn number_given(&mut self, path: &ZnodePath) {
+    fn number_given(&mut self, path: &ZnodePath) {
         let contender =
             self.classifier.classify(path).filter(|found| found.role == Role::Queue && !found.needs_ephemeral());
         let Some(Sequence(number)) = contender.and_then(|found| found.sequence) else { return };
@@ -398,7 +398,7 @@ impl LockTable {
     }
 
     /// Drops a deleted parent with all its children, reported or not.
-    pub(super) fn drop_parent(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+    fn drop_parent(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(Parent { children, .. }) = self.parents.get(path) else { return };
         let mut left: Vec<_> = children.iter(&self.locks).map(|(name, at)| (path.child(name), at)).collect();
         // Each queue is removed from its end, so that no contender seems to acquire whose node is
@@ -422,7 +422,7 @@ type Moved = BTreeMap<LockId, Vec<usize>>;
 
 impl LockTable {
     /// Notes that a hint exists.
-    pub(super) fn note_hint(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+    fn note_hint(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         self.hint_epochs.insert(hint.clone(), self.epoch);
         if self.classifier.add_hint(hint) {
             self.regroup(hint, now, out);
@@ -431,7 +431,7 @@ impl LockTable {
 
     /// Forgets a hint that was deleted and regroups its neighbours. As a parent, the node is
     /// dropped already.
-    pub(super) fn forget_hint(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+    fn forget_hint(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         if self.classifier.forget(hint) {
             self.hint_epochs.remove(hint);
             self.regroup(hint, now, out);

@@ -266,7 +266,7 @@ impl Clock {
 impl LockTable {
     /// Dates the emptiness of the parents that were found empty: the next transaction of a known
     /// time came after the deletion of their last child. Called at the end of a complete reading.
-    pub(super) fn prove_emptiness(&mut self, times: &TransactionTimes) {
+    fn prove_emptiness(&mut self, times: &TransactionTimes) {
         let ahead = self.clock.ahead_ms();
         for (id, record) in &mut self.elections.records {
             let Some(since) = record.empty_since else { continue };

@@ -20,7 +20,7 @@ const MAX_OF_ATTEMPT: usize = 16;
 
 impl LockQueue {
     /// Returns how many contenders, counted from the front, hold the lock.
-    pub(super) fn count_holders(&self) -> usize {
+    fn count_holders(&self) -> usize {
         let len = self.order().len();
         match self.kind() {
             _ if len == 0 || self.head_wait().is_some() => 0,
@@ -37,7 +37,7 @@ impl LockQueue {
     }
 
     /// Returns the position of the request that a waiting request of a read/write lock waits for.
-    pub(super) fn awaited_by_request(&self, position: usize) -> Option<usize> {
+    fn awaited_by_request(&self, position: usize) -> Option<usize> {
         let key = self.order().get(position)?;
         if !self.is_reader(key) {
             let before = position.checked_sub(1)?;
@@ -186,7 +186,7 @@ impl LockQueue {
     /// Curator lets a thread read under its own write lock. Up to Curator 5.4.0 (measured), such a
     /// read gets a number of its own. Nothing in the tree tells it from a read by another thread of
     /// the same session, which has to wait.
-    pub(super) fn may_hold_under_own_write(&self, contender: &Contender) -> bool {
+    fn may_hold_under_own_write(&self, contender: &Contender) -> bool {
         let own = |first: OrderKey| {
             let writer = self.contender(first.slot as usize);
             !self.is_reader(first) && writer.is_some_and(|writer| writer.session() == contender.session())

@@ -250,7 +250,7 @@ impl LockTable {
     /// Returns whether the expiry of a session deleted its node, which went at a time.
     ///
     /// Before the expiry, another client may have deleted the node of a client that was gone.
-    pub(super) fn is_end_of_node(&self, expired: ExpiredSession, went_at: Timestamp) -> bool {
+    fn is_end_of_node(&self, expired: ExpiredSession, went_at: Timestamp) -> bool {
         let Some(timeout) = self.timeout_of(expired.session) else { return false };
         let error = expired.at.latest.since(expired.at.earliest);
         error <= MAX_EXPIRY_ERROR.min(timeout / EXPIRY_PART) && went_at >= expired.at.earliest
@@ -379,7 +379,7 @@ impl LockQueue {
 
     /// Records afterwards that a holder's session expired, unless its client is back or another
     /// holder's session expired since. Linear in the number of contenders.
-    pub(super) fn settle_expiry(&mut self, expired: SessionExpired) {
+    fn settle_expiry(&mut self, expired: SessionExpired) {
         let is_older = self.last_expiry().is_some_and(|known| known.at >= expired.at);
         let is_back = || self.contenders.iter().any(|(_, came)| self.is_back(&expired, came));
         if !is_older && !is_back() {

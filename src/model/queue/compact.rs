@@ -156,7 +156,7 @@ impl RankedKeys {
 
 /// Returns the length of the longest prefix of `0..limit` for whose numbers `holds` is true.
 /// `holds` must be false for all numbers after the first for which it is false. A binary search.
-pub(super) fn run(limit: usize, mut holds: impl FnMut(usize) -> bool) -> usize {
+pub fn run(limit: usize, mut holds: impl FnMut(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, limit);
     while low < high {
         let middle = low.midpoint(high);

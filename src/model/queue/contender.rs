@@ -272,7 +272,7 @@ impl Contender {
 
 /// Maximum number of deleted contenders in memory. The oldest is forgotten first; if a member shows
 /// its node again, the node looks new.
-pub(super) const MAX_DELETED: usize = 10_000;
+pub const MAX_DELETED: usize = 10_000;
 
 /// Identifies a node by the transaction that created it and a checksum of its path.
 ///

@@ -165,7 +165,7 @@ impl Sliding {
 
 /// The counters of one lock.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Activity {
+pub struct Activity {
     acquisitions: Sliding,
     herd: Sliding,
     chain: Sliding,
@@ -174,11 +174,11 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    pub(super) fn acquired(&mut self, now: Timestamp) {
+    pub fn acquired(&mut self, now: Timestamp) {
         self.acquisitions.add(1, now);
     }
 
-    pub(super) fn cost(&mut self, events: WatchEvents, now: Timestamp) {
+    pub fn cost(&mut self, events: WatchEvents, now: Timestamp) {
         self.herd.add(events.herd, now);
         self.chain.add(events.chain, now);
         if events.herd > 0 {
@@ -186,16 +186,16 @@ impl Activity {
         }
     }
 
-    pub(super) fn woke_herd_at(&self) -> Option<Timestamp> {
+    pub fn woke_herd_at(&self) -> Option<Timestamp> {
         self.woke_herd_at
     }
 
     /// Returns a time within the last ten seconds before the last acquisition.
-    pub(super) fn acquired_after(&self) -> Option<Timestamp> {
+    pub fn acquired_after(&self) -> Option<Timestamp> {
         (self.acquisitions.current > 0).then(|| Timestamp(self.acquisitions.window.saturating_mul(WINDOW_MS)))
     }
 
-    pub(super) fn rates(&self, now: Timestamp) -> Rates {
+    pub fn rates(&self, now: Timestamp) -> Rates {
         Rates {
             acquisitions: self.acquisitions.per_second(now),
             herd: self.herd.per_second(now),

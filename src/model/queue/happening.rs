@@ -141,7 +141,7 @@ impl Happening {
         }
     }
 
-    pub(super) fn milliseconds(now: Timestamp, since: Timestamp) -> u64 {
+    fn milliseconds(now: Timestamp, since: Timestamp) -> u64 {
         u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX)
     }
 }

@@ -177,7 +177,7 @@ impl LastHandover {
 /// Transactions are numbered in the order in which they happen, and the leader writes its time into
 /// each.
 #[derive(Debug)]
-pub(super) struct TransactionTimes(Vec<(Zxid, Timestamp)>);
+pub struct TransactionTimes(Vec<(Zxid, Timestamp)>);
 
 impl TransactionTimes {
     pub fn new(mut times: Vec<(Zxid, Timestamp)>) -> Self {

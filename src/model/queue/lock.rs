@@ -23,10 +23,10 @@ use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 pub struct LockId(pub u64);
 
 /// The identity of a queue: its path, its recipe family, and its name where the parent has several.
-pub(super) type LockKey = (ZnodePath, Recipe, Option<Arc<str>>);
+pub type LockKey = (ZnodePath, Recipe, Option<Arc<str>>);
 
 /// Returns the identity of the queue at a place.
-pub(super) fn key_of(place: &Classification) -> LockKey {
+pub fn key_of(place: &Classification) -> LockKey {
     (place.lock.clone(), place.family(), place.name.as_deref().map(Arc::from))
 }
 

@@ -96,7 +96,7 @@ impl Listing {
 const MAX_SEARCHED: usize = 8;
 
 /// All locks of a table.
-pub(super) type Locks = FxHashMap<LockId, Box<LockQueue>>;
+pub type Locks = FxHashMap<LockId, Box<LockQueue>>;
 
 /// The contenders below one parent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -166,7 +166,7 @@ impl Children {
 
 /// Returns whether a lock's contenders are looked up in the lock itself. All of them stand below
 /// one parent then.
-pub(super) fn is_searched(lock: &LockQueue) -> bool {
+pub fn is_searched(lock: &LockQueue) -> bool {
     !lock.family().has_lease_nodes() && lock.contenders.len() <= MAX_SEARCHED
 }
 
@@ -179,7 +179,7 @@ fn of_lock(id: LockId, locks: &Locks) -> impl Iterator<Item = (&Arc<str>, ChildP
 const MAX_LISTED: usize = 8;
 
 /// The lock of a contender, and the contender's slot in that lock.
-pub(super) type ChildPlace = (LockId, u32);
+type ChildPlace = (LockId, u32);
 
 /// The contenders below one parent, by name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -280,7 +280,7 @@ impl ChildIndex {
 const MAX_COUNT: u32 = u32::MAX >> 1;
 
 /// The samples of each parent, kept until the next complete reading.
-pub(super) type Samples = FxHashMap<ZnodePath, ParentSamples>;
+pub type Samples = FxHashMap<ZnodePath, ParentSamples>;
 
 /// What samples show of a lock: counts of its parent's children. For a semaphore, of both parents.
 ///

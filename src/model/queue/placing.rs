@@ -46,7 +46,7 @@ const MAX_FREE_LOCKS: usize = 1_000;
 
 /// Changes a lock and updates the number of all contenders. A change of the order may hide a
 /// semaphore's client or show it again.
-pub(super) fn counting<T>(contenders: &mut usize, lock: &mut LockQueue, change: impl FnOnce(&mut LockQueue) -> T) -> T {
+pub fn counting<T>(contenders: &mut usize, lock: &mut LockQueue, change: impl FnOnce(&mut LockQueue) -> T) -> T {
     let before = lock.len();
     let changed = change(lock);
     *contenders = *contenders + lock.len() - before;
@@ -271,7 +271,7 @@ impl LockQueue {
     ///
     /// Linear in the contenders for a lease that never held, linear in the leases for the head of
     /// the queue, and logarithmic otherwise.
-    pub(super) fn stands(&self, slot: usize) -> Stood {
+    fn stands(&self, slot: usize) -> Stood {
         let hidden = self.hidden().is_some_and(|key| key.slot as usize == slot);
         let is_head = self.position_of_slot(slot) == Some(self.leases());
         if hidden || is_head && self.has_lease(slot) {
@@ -396,7 +396,7 @@ impl LockTable {
 
     /// Handles a lease that was read and is about to be placed. A known owner and the lease become
     /// one contender. Returns the outputs to report once the lease is placed.
-    pub(super) fn lease_read(&mut self, id: LockId, lease: &mut Contender) -> Vec<Output> {
+    fn lease_read(&mut self, id: LockId, lease: &mut Contender) -> Vec<Output> {
         let Some(lock) = self.locks.get_mut(&id) else { return Vec::new() };
         let mut rest = Vec::new();
         for output in lock.hand_over(Input::LeaseRead(lease)) {
@@ -439,7 +439,7 @@ impl LockTable {
     }
 
     /// Handles the deletion of a contender's node, which is already out of the order.
-    pub(super) fn node_gone(
+    fn node_gone(
         &mut self,
         id: LockId,
         slot: usize,
@@ -471,7 +471,7 @@ impl LockTable {
     }
 
     /// Handles a lease that a complete reading found. Its owner is known at the end of the reading.
-    pub(super) fn lease_found(&mut self, id: LockId, slot: usize) {
+    fn lease_found(&mut self, id: LockId, slot: usize) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         if let Some(lease) = lock.contender(slot).cloned() {
             lock.hand_over(Input::LeaseFound { slot, lease: &lease });
@@ -502,7 +502,7 @@ impl LockTable {
     }
 
     /// Reports the departed contenders of a lock that is about to be dropped.
-    pub(super) fn end_handover(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
+    fn end_handover(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.handover().is_some()) else { return };
         let outputs = lock.hand_over(Input::LockGone);
         self.report(id, outputs, now, out);
@@ -525,7 +525,7 @@ impl LockTable {
     }
 
     /// Reports the outputs of a hand-over.
-    pub(super) fn report(&mut self, id: LockId, outputs: Vec<Output>, now: Timestamp, out: &mut Vec<Happening>) {
+    fn report(&mut self, id: LockId, outputs: Vec<Output>, now: Timestamp, out: &mut Vec<Happening>) {
         for output in outputs {
             match output {
                 Output::Report(gone) => self.report_gone(id, &gone, now, out),
@@ -619,7 +619,7 @@ impl LockTable {
         }
     }
 
-    pub(super) fn drop_lock(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
+    fn drop_lock(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         self.end_handover(id, now, out);
         let Some(lock) = self.locks.remove(&id) else { return };
         self.names.remove(&lock.key_in_table());
@@ -640,7 +640,7 @@ impl LockTable {
 
     /// Returns what is known about a new node if it was deleted and a later complete reading found
     /// it again.
-    pub(super) fn take_returned(&mut self, path: &ZnodePath, node: &Node) -> Option<DeletedNode> {
+    fn take_returned(&mut self, path: &ZnodePath, node: &Node) -> Option<DeletedNode> {
         let known = self.deleted_nodes.remove(path, node.stat.czxid)?;
         // A rebuilt ensemble may reuse transaction numbers, but not at the same times.
         let is_the_same = known.created_at == node.stat.ctime && known.session == node.stat.ephemeral_owner;
@@ -650,7 +650,7 @@ impl LockTable {
 
 impl Contender {
     /// Marks the contender as returned, and restores its place from before the deletion.
-    pub(super) fn returns(&mut self, known: DeletedNode) {
+    fn returns(&mut self, known: DeletedNode) {
         self.returned = true;
         self.set_enqueued_at(known.enqueued_at);
         self.set_queued(known.queued.map(|queued| *queued));

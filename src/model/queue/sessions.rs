@@ -18,7 +18,7 @@ use lockscope_base::znode::{SessionId, Timestamp};
 /// Maximum number of sessions in memory that have no contender. They had one, or were seen to wait
 /// for a single-node lock. The session whose last contender left first, or that was seen to wait
 /// the longest ago, is forgotten first.
-pub(super) const MAX_DEPARTED: usize = 2_000;
+pub const MAX_DEPARTED: usize = 2_000;
 
 /// A session's connection, as a server lists it now or listed it last.
 #[derive(Clone, Copy, Debug)]

@@ -395,7 +395,7 @@ impl LockTable {
 
     /// Gives the lock of a parent that was found empty the recipe of its first candidate. The table
     /// has no lock with that recipe there.
-    pub(super) fn take_over_empty_election(&mut self, place: &Classification) {
+    fn take_over_empty_election(&mut self, place: &Classification) {
         if matches!(place.recipe.kind(), LockKind::SingleNode | LockKind::Semaphore) {
             return;
         }
@@ -411,7 +411,7 @@ impl LockTable {
 }
 
 /// Returns the place of an election whose recipe is not known yet.
-pub(super) fn without_candidates(path: &ZnodePath) -> Classification {
+pub fn without_candidates(path: &ZnodePath) -> Classification {
     Classification {
         lock: path.clone(),
         name: None,

@@ -24,7 +24,7 @@ const MAX_WAITS_FOR: usize = 1000;
 
 /// A contender.
 #[derive(Serialize)]
-pub(super) struct ContenderFacts<'a> {
+pub struct ContenderFacts<'a> {
     node: &'a str,
     path: ZnodePath,
     sequence: Option<i32>,
@@ -68,7 +68,7 @@ pub(super) struct ContenderFacts<'a> {
 
 impl<'a> ContenderFacts<'a> {
     /// Creates the facts of a contender. Holders are only known while the table is live.
-    pub(super) fn new(lock: &'a LockQueue, row: &ContenderRow<'a>, table_at: TableAt<'a>, now: Timestamp) -> Self {
+    pub fn new(lock: &'a LockQueue, row: &ContenderRow<'a>, table_at: TableAt<'a>, now: Timestamp) -> Self {
         let is_live = table_at.table().is_live();
         let facts = table_at.facts(lock, row);
         let Facts { owner: liveness, expires_in, silence, watching, .. } = facts;
@@ -111,7 +111,7 @@ impl<'a> ContenderFacts<'a> {
     }
 }
 
-pub(super) fn millis(duration: std::time::Duration) -> u64 {
+pub fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -155,7 +155,7 @@ impl From<&ClientIdentity> for ClientFacts {
 
 /// A client's connection, as the servers list it or listed it last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct ConnectionFacts<'a> {
+struct ConnectionFacts<'a> {
     session_timeout_ms: Option<u64>,
     client_connected_at: Option<String>,
     /// The last operation in the server's abbreviation.

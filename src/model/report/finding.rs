@@ -15,7 +15,7 @@ use lockscope_base::znode::{Timestamp, ZnodePath};
 
 /// A finding in the list of its lock.
 #[derive(Serialize)]
-pub(super) struct FindingFacts<'a> {
+pub struct FindingFacts<'a> {
     code: Code,
     severity: Severity,
     node: Option<&'a str>,
@@ -28,7 +28,7 @@ pub(super) struct FindingFacts<'a> {
 }
 
 impl<'a> FindingFacts<'a> {
-    pub(super) fn new(finding: &'a Finding) -> Self {
+    pub fn new(finding: &'a Finding) -> Self {
         Self {
             code: finding.code,
             severity: finding.severity,
@@ -145,7 +145,7 @@ impl<'a> Check<'a> {
 
 /// What is known of the locks, and what is not.
 #[derive(Serialize)]
-pub(super) struct VerdictFacts<'a> {
+struct VerdictFacts<'a> {
     verdict: &'static str,
     /// What is wrong with the servers.
     trouble_because: Option<String>,
@@ -170,7 +170,7 @@ struct Unchecked<'a> {
 
 impl<'a> VerdictFacts<'a> {
     /// Lists the open checks whose findings would count, then the kinds that could not be found.
-    pub(super) fn new(verdict: &Verdict, diagnosis: &'a Diagnosis, fail_on: Severity) -> Self {
+    fn new(verdict: &Verdict, diagnosis: &'a Diagnosis, fail_on: Severity) -> Self {
         let looked = verdict.looked_at();
         let open = diagnosis.last_look().map_or(&[][..], LastLook::open).iter();
         let open = open.filter(|open| open.severity >= fail_on).map(Unchecked::of_lock);
@@ -203,7 +203,7 @@ impl<'a> Unchecked<'a> {
 }
 
 /// The nodes that could not be read, with the reasons.
-pub(super) struct Unreadable<'a>(pub &'a BTreeMap<ZnodePath, String>);
+pub struct Unreadable<'a>(pub &'a BTreeMap<ZnodePath, String>);
 
 #[derive(serde::Serialize)]
 struct UnreadableNode<'a> {

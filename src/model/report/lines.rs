@@ -497,7 +497,7 @@ fn missing_answers(out: &mut impl IoWrite, view: &ServerView) -> io::Result<()> 
 const NAME_COLUMNS: usize = 64;
 
 /// Escapes a path or a name from the tree, and shortens it to 64 columns. Both its ends stay.
-pub(super) fn short_name(text: &str) -> String {
+fn short_name(text: &str) -> String {
     fit(text, NAME_COLUMNS, Keep::Ends, Charset::Unicode)
 }
 

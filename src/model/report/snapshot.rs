@@ -199,7 +199,7 @@ impl Serialize for Findings<'_> {
 
 /// The further fields of an election.
 #[derive(serde::Serialize)]
-pub(super) struct ElectionFacts {
+struct ElectionFacts {
     /// Whether the recipe or the user says that this is an election (`certain`), or only the path
     /// or the nodes' data (`likely`).
     election: &'static str,

@@ -236,16 +236,16 @@ pub struct Anchor {
 /// same expiry. If that expiry were compared with our newest request, all other sessions would seem
 /// to expire one second later with each second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ListedAnchor(Option<ListedExpiry>);
+struct ListedAnchor(Option<ListedExpiry>);
 
 /// The first time that the server listed our session with a given expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ListedExpiry {
+struct ListedExpiry {
     listed: Expiry,
     /// Our newest request at that time.
-    pub(super) anchor: Anchor,
+    anchor: Anchor,
     /// When the list arrived, by our clock. The request that the server counted was sent before.
-    pub(super) at: Timestamp,
+    at: Timestamp,
     /// Whether the server had listed another expiry before. If so, it hears of our requests.
     hears_us: bool,
 }
@@ -255,7 +255,7 @@ impl ListedExpiry {
     ///
     /// A server knows of a request at most `knows_after_ms` after it is sent. Until the listed
     /// expiry changes, the counted request may be the one that began our session.
-    pub(super) fn earliest(&self, knows_after_ms: i64) -> i64 {
+    fn earliest(&self, knows_after_ms: i64) -> i64 {
         let asked = self.anchor.asked.0.saturating_sub(knows_after_ms);
         if self.hears_us { asked } else { asked.min(self.anchor.connecting_since.0) }
     }
@@ -264,7 +264,7 @@ impl ListedExpiry {
 impl ListedAnchor {
     /// Takes a list in which our session has the expiry `listed`. Returns the first time of that
     /// expiry.
-    pub(super) fn record(&mut self, listed: Expiry, anchor: Anchor, at: Timestamp) -> ListedExpiry {
+    fn record(&mut self, listed: Expiry, anchor: Anchor, at: Timestamp) -> ListedExpiry {
         let known = self.0.filter(|known| known.listed == listed && known.anchor.session == anchor.session);
         let hears_us = self.0.is_some_and(|known| known.anchor.session == anchor.session);
         *self.0.insert(known.unwrap_or(ListedExpiry { listed, anchor, at, hears_us }))

@@ -100,7 +100,7 @@ impl ServerSettings {
 const CUT_MS: i64 = 999;
 
 /// A lower and an upper bound, in milliseconds.
-pub(super) type Bounds = (i64, i64);
+pub type Bounds = (i64, i64);
 
 /// Bounds, by our clock, for when a session expires unless its client is heard before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,7 +155,7 @@ impl ExpiryClock {
 
 /// Our own session as its server lists it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OwnExpiry {
+pub struct OwnExpiry {
     pub(super) listed: Expiry,
     /// When the server last heard the session, by the clock that the calling method names.
     pub(super) heard: Bounds,
@@ -166,7 +166,7 @@ pub(super) struct OwnExpiry {
 impl OwnExpiry {
     /// Returns the offset of the server's calendar from its monotonic clock; `heard` is by the
     /// latter. `None` when the server writes no dates.
-    pub(super) fn calendar(&self) -> Option<Bounds> {
+    pub fn calendar(&self) -> Option<Bounds> {
         let Expiry::Date { millis, .. } = self.listed else { return None };
         let expires = |heard: i64| {
             let end = heard.saturating_add(self.timeout_ms);
@@ -178,7 +178,7 @@ impl OwnExpiry {
 
     /// Returns the offset of the clock by which the server writes from our clock; `heard` is by our
     /// clock.
-    pub(super) fn ahead(&self) -> Bounds {
+    pub fn ahead(&self) -> Bounds {
         let from = self.heard.0.saturating_add(self.timeout_ms);
         let to = self.heard.1.saturating_add(self.timeout_ms).saturating_add(self.tick_ms);
         let cut = if matches!(self.listed, Expiry::Date { .. }) { CUT_MS } else { 0 };

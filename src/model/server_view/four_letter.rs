@@ -25,7 +25,7 @@ mod dump_tests;
 mod watches_tests;
 
 /// The unsorted items of a listing, and whether the listing is whole.
-pub(super) type Read<T> = (Vec<T>, bool);
+type Read<T> = (Vec<T>, bool);
 
 /// Returns the lines that end with a line break.
 fn whole_lines(answer: &str) -> std::str::Lines<'_> {

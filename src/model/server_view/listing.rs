@@ -169,7 +169,7 @@ impl Keyed for Connection {
 
 /// Converts Java's text of a socket's address to `ADDRESS:PORT`. Java writes `/10.0.0.1:1`,
 /// `host/10.0.0.1:1`, `/[0:0:0:0:0:0:0:1]:1`, and before Java 14 `/0:0:0:0:0:0:0:1:1`.
-pub(super) fn client_address(java: &str) -> String {
+pub fn client_address(java: &str) -> String {
     let address = java.rsplit_once('/').map_or(java, |(_, address)| address);
     match address.rsplit_once(':') {
         Some((host, port)) if host.contains(':') && !host.starts_with('[') => format!("[{host}]:{port}"),

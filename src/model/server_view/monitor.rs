@@ -173,7 +173,7 @@ fn millis<S: serde::Serializer>(time: &Option<Duration>, serializer: S) -> Resul
 impl Health {
     /// Takes over one figure of `mntr` or `monitor`, by its name without `zk_`. Unknown names are
     /// ignored.
-    pub(super) fn take(&mut self, name: &str, figure: &Figure) {
+    fn take(&mut self, name: &str, figure: &Figure) {
         let time = || figure.decimal.filter(|millis| (0.0..MAX_MILLIS).contains(millis)).map(from_millis);
         match name {
             "avg_latency" => self.latency_avg = time(),

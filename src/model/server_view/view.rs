@@ -535,7 +535,7 @@ impl ServerView {
 }
 
 /// The beginning of a version of `ClickHouse` Keeper.
-pub(super) const KEEPER: &str = "ClickHouse Keeper";
+pub const KEEPER: &str = "ClickHouse Keeper";
 
 /// The software of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -211,7 +211,7 @@ struct Cursor {
 
 /// Reads logs of one or more members of an ensemble. Each transaction comes once, even if several
 /// logs have it. Memory is bounded by one transaction for each log that covers the same time.
-pub(super) struct Transactions {
+pub struct Transactions {
     /// The logs that are not open yet, the earliest first.
     waiting: VecDeque<ServerFile>,
     open: Vec<Cursor>,
@@ -376,7 +376,7 @@ const HEAD: usize = 8 + 4 + 4;
 const MAX_BLOCK: usize = 16 << 20;
 
 /// Reads packed bytes as what they were. Memory is bounded by two blocks.
-pub(super) struct SnappyReader<R> {
+struct SnappyReader<R> {
     from: R,
     has_begun: bool,
     packed: Vec<u8>,

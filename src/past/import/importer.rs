@@ -34,7 +34,7 @@ const MAX_COUNTER: i64 = 0xffff_ffff;
 const MAX_GAPS: usize = 1_000;
 
 /// Imports files into an empty file. `target` is the path of the recording that errors name.
-pub(super) fn import_into(
+pub fn import_into(
     files: &ServerFiles,
     file: &Path,
     target: &Path,
@@ -342,7 +342,7 @@ fn is_next(last: Zxid, next: Zxid) -> bool {
 /// Returns the nodes that stood before the next transaction: those that go up to `until` and were not
 /// created on the way. Behind missing transactions, which `goes_on` tells, nobody knows that. Memory
 /// grows with the number of nodes, as that of the tree.
-pub(super) fn stood(
+fn stood(
     transactions: &mut Transactions,
     until: Zxid,
     is_followed: impl Fn(&str) -> bool,

@@ -17,7 +17,7 @@ use lockscope_model::ensemble::{EnsembleEvent, EnsembleEventKind};
 use lockscope_model::queue::{Change, ConnectionState, Deleter};
 
 /// The tree, and the recording of what happens in it.
-pub(super) struct Player {
+pub struct Player {
     pub followed: Followed,
     pub recording: Recording,
     /// Contenders that stand although no file describes them: what they are is known only by their
@@ -197,7 +197,7 @@ const MOST_DOUBLINGS: u32 = 49;
 const CHANGED_PART: usize = 4;
 
 /// A new recording, and the state at its end.
-pub(super) struct Recording {
+pub struct Recording {
     path: PathBuf,
     state: RecordedState,
     batches: BatchRecorder,
@@ -396,7 +396,7 @@ struct Outage {
 
 /// Follows the epochs of the transactions.
 #[derive(Debug, Default)]
-pub(super) struct Epochs {
+pub struct Epochs {
     last: Option<(Zxid, Timestamp)>,
     pauses: VecDeque<Duration>,
     outage: Option<Outage>,

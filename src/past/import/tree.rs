@@ -23,7 +23,7 @@ const MAX_OTHER_DATA: usize = 64;
 
 /// The nodes below the roots. Memory grows with their number, and with the data of contenders.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub struct Tree {
     roots: Vec<ZnodePath>,
     /// Tells which nodes can be contenders by their names alone.
     names: Classifier,
@@ -244,7 +244,7 @@ fn is_within(path: &str, ancestor: &str) -> bool {
 
 /// A [`Follower`] whose reads are answered by a [`Tree`] at once.
 #[derive(Debug)]
-pub(super) struct Followed {
+pub struct Followed {
     pub tree: Tree,
     follower: Follower,
 }
@@ -320,7 +320,7 @@ impl Followed {
 
 /// The locks that are single nodes and stand.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub struct Taken {
     owners: BTreeMap<ZnodePath, SessionId>,
     /// The lock that each session took last.
     last_taken: FxHashMap<SessionId, ZnodePath>,

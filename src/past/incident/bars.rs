@@ -22,13 +22,13 @@ const QUEUE: f64 = 44.0;
 const HEAD: f64 = 22.0;
 
 /// The most contenders of a lock with a row of their own.
-pub(super) const MAX_ROWS: usize = 24;
+pub const MAX_ROWS: usize = 24;
 
 /// The number of parts of the time for which the queue length and merged holds are drawn.
 const PARTS: usize = 400;
 
 /// Returns the picture of one lock, and how many of its contenders have no row.
-pub(super) fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -> (Markup, usize) {
+pub fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -> (Markup, usize) {
     let scale = Scale { from: incident.window.from.0, to: incident.window.to.0 };
     let shown = chosen(incident, lock);
     let left_out = lock.contenders.len() - shown.len();
@@ -241,9 +241,9 @@ fn short(who: &str) -> String {
 }
 
 /// The width of a picture, and the offset of its time axis, in pixels.
-pub(super) const WIDTH: f64 = 1120.0;
+const WIDTH: f64 = 1120.0;
 
-pub(super) const LEFT: f64 = 240.0;
+const LEFT: f64 = 240.0;
 
 /// The possible intervals between written times, in milliseconds: those that people count in.
 const STEPS: [i64; 28] = [
@@ -283,7 +283,7 @@ const HOUR: i64 = 3_600_000;
 const MAX_TICKS: i64 = 8;
 
 /// Returns round times and their texts.
-pub(super) fn ticks(scale: Scale, utc: bool) -> Vec<(i64, String)> {
+fn ticks(scale: Scale, utc: bool) -> Vec<(i64, String)> {
     let span = scale.to.saturating_sub(scale.from).max(1);
     let longest = STEPS[STEPS.len() - 1];
     let fits = |step: &i64| span / step < MAX_TICKS;
@@ -301,7 +301,7 @@ pub(super) fn ticks(scale: Scale, utc: bool) -> Vec<(i64, String)> {
 
 /// Maps times to positions in the picture.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+struct Scale {
     pub from: i64,
     pub to: i64,
 }

@@ -22,7 +22,7 @@ use lockscope_model::diagnose::{Code, Thresholds};
 use lockscope_model::ensemble::{BEFORE_THE_FIRST_LOOK, EnsembleEventKind};
 
 /// What is shorter is charged to its holder without a search: nobody reads of it.
-pub(super) const MIN_TOLD: Duration = Duration::from_secs(1);
+pub const MIN_TOLD: Duration = Duration::from_secs(1);
 
 /// A finding that stood for less is no cause. Looks are a second apart, so that it was seen once or
 /// twice, and what lasts for a moment explains only a moment.
@@ -30,7 +30,7 @@ const MIN_CAUSE: Duration = Duration::from_secs(2);
 
 /// Servers grant no longer session timeouts unless they are configured to: twenty ticks of two
 /// seconds. Recordings do not have the timeouts.
-pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(40);
+pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// A moment explains nothing if it is known only between bounds that are further apart: for most of
 /// that time, clients may have been served.
@@ -38,7 +38,7 @@ const LONGEST_CHANGE: Duration = Duration::from_secs(10);
 
 /// A cause, with the standstills or parts of them that are charged to it.
 #[derive(Debug)]
-pub(super) struct Cause<'a> {
+pub struct Cause<'a> {
     pub kind: CauseKind<'a>,
     pub pieces: Vec<Piece>,
     /// How long all contenders are known to have waited within the pieces, summed up, in
@@ -55,7 +55,7 @@ pub(super) struct Cause<'a> {
 }
 
 #[derive(Debug)]
-pub(super) enum CauseKind<'a> {
+pub enum CauseKind<'a> {
     Ensemble(&'a PastEnsembleEvent),
     /// Findings of one code about one client, or about one node.
     Findings(Vec<&'a PastFinding>),
@@ -71,7 +71,7 @@ pub(super) enum CauseKind<'a> {
 
 /// A part of a standstill.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub struct Piece {
     /// The lock, as an index into those of the incident.
     pub lock: usize,
     pub time: TimeRange,
@@ -125,7 +125,7 @@ struct Causes<'b, 'a> {
 
 /// Charges every standstill to its causes. Returns them in the order of
 /// what they can have cost, the most first.
-pub(super) fn causes<'a>(incident: &Incident<'a>) -> Vec<Cause<'a>> {
+pub fn causes<'a>(incident: &Incident<'a>) -> Vec<Cause<'a>> {
     let mut causes = Causes { incident, outages: outages(incident), found: Vec::new(), by_key: FxHashMap::default() };
     for (at, event) in incident.window.ensemble.iter().enumerate() {
         // It is told even if no lock stood.
@@ -145,14 +145,14 @@ pub(super) fn causes<'a>(incident: &Incident<'a>) -> Vec<Cause<'a>> {
 }
 
 /// Returns the time of an event, as long as it may have been.
-pub(super) fn time_of(event: &PastEnsembleEvent, until: Timestamp) -> TimeRange {
+pub fn time_of(event: &PastEnsembleEvent, until: Timestamp) -> TimeRange {
     let TimeBounds { after, before } = event.began;
     let from = if after == BEFORE_THE_FIRST_LOOK { before } else { after };
     TimeRange { from, to: event.ended.map_or(until, |ended| ended.before) }
 }
 
 /// Returns whether an event happened in a moment, which its bounds enclose.
-pub(super) fn is_moment(event: &PastEnsembleEvent) -> bool {
+pub fn is_moment(event: &PastEnsembleEvent) -> bool {
     event.ended == Some(event.began)
 }
 
@@ -395,7 +395,7 @@ fn outside(part: TimeRange, other: TimeRange) -> impl Iterator<Item = TimeRange>
 }
 
 /// Returns the rank of a severity: above zero from a warning on.
-pub(super) fn severity(finding: &PastFinding) -> u8 {
+fn severity(finding: &PastFinding) -> u8 {
     match finding.severity.as_str() {
         "critical" => 2,
         "warning" => 1,
@@ -405,7 +405,7 @@ pub(super) fn severity(finding: &PastFinding) -> u8 {
 
 /// The critical findings of one code at one lock.
 #[derive(Debug)]
-pub(super) struct Critical<'a> {
+pub struct Critical<'a> {
     /// The lock, as an index into those of the incident.
     pub lock: usize,
     /// The one that stood longest.
@@ -419,7 +419,7 @@ pub(super) struct Critical<'a> {
 }
 
 /// Returns the critical findings that `told` does not name, the longest first.
-pub(super) fn untold<'a>(incident: &Incident<'a>, told: &[Cause<'a>]) -> Vec<Critical<'a>> {
+pub fn untold<'a>(incident: &Incident<'a>, told: &[Cause<'a>]) -> Vec<Critical<'a>> {
     let mut untold: BTreeMap<(usize, &str), Critical<'a>> = BTreeMap::new();
     for (at, lock) in incident.locks.iter().enumerate() {
         for finding in lock.findings.iter().copied().filter(|finding| severity(finding) > 1) {

@@ -170,10 +170,10 @@ fn event_table(incident: &Incident<'_>, utc: bool) -> Markup {
 }
 
 /// The most events on a page.
-pub(super) const MAX_EVENTS: usize = 400;
+const MAX_EVENTS: usize = 400;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Event {
+struct Event {
     pub at: Timestamp,
     /// The kind of the event, as in `lockscope watch`.
     pub what: &'static str,
@@ -188,7 +188,7 @@ pub(super) struct Event {
 const CERTAIN: u64 = u64::MAX;
 
 /// Returns the events, and how many are left out.
-pub(super) fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
+fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
     let window = incident.window;
     let mut events: Vec<Event> = Vec::new();
     for past in &window.contenders {
@@ -366,7 +366,7 @@ pub fn overview(mut rows: Vec<EnsembleRow>, failed: &[(String, String)], utc: bo
 }
 
 /// Returns the style sheet of the page.
-pub(super) fn rules() -> String {
+fn rules() -> String {
     let text = "body{background:PAPER;color:INK}.muted,.label,.time,dt,caption{fill:MUTED;color:MUTED}text{fill:INK}\
         .label{fill:INK}.time{fill:MUTED}th,td{border-color:GRID}.grid{stroke:GRID}\
         .hold{fill:HOLD}.hold.all{opacity:.55}.wait{fill:WAIT}.queue{fill:WAIT;opacity:.7}.unsure{fill:none;stroke:HOLD;stroke-dasharray:3 3}\
@@ -399,7 +399,7 @@ pub(super) fn rules() -> String {
 }
 
 /// Returns the hatching of gaps.
-pub(super) fn hatching() -> Markup {
+fn hatching() -> Markup {
     html! {
         svg class="patterns" width="0" height="0" aria-hidden="true" {
             pattern id="gap" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {

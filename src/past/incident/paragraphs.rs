@@ -28,7 +28,7 @@ const MIN_COST_MS: u64 = 60_000;
 
 /// What is told of an incident.
 #[derive(Debug)]
-pub(super) struct Told<'a> {
+pub struct Told<'a> {
     pub paragraphs: Vec<Paragraph<'a>>,
     /// What has no paragraph, in sentences.
     pub left_out: Vec<String>,
@@ -38,7 +38,7 @@ pub(super) struct Told<'a> {
 
 /// A cause, or a critical finding, as it is told.
 #[derive(Debug)]
-pub(super) struct Paragraph<'a> {
+pub struct Paragraph<'a> {
     /// What it is: the name of an event of the ensemble, or `finding`, `not-seen`,
     /// `session-expired`, `kept` or `nobody-held`.
     pub kind: &'static str,
@@ -64,7 +64,7 @@ impl Told<'_> {
 }
 
 /// Tells an incident.
-pub(super) fn told<'a>(incident: &Incident<'a>, utc: bool) -> Told<'a> {
+pub fn told<'a>(incident: &Incident<'a>, utc: bool) -> Told<'a> {
     let all = incident.cost_ms();
     let is_worth = |cause: &Cause<'_>| match cause.kind {
         CauseKind::Ensemble(event) if event.what == EnsembleEventKind::NoMajority => {
@@ -298,7 +298,7 @@ fn meaning(code: &str) -> Option<&'static str> {
 
 /// The locks that stood because of one cause.
 #[derive(Debug)]
-pub(super) struct Stood {
+struct Stood {
     /// The locks, as indexes into those of the incident, those with the most waiting first.
     pub locks: Vec<usize>,
     /// From the first to the last moment.

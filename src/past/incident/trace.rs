@@ -380,7 +380,7 @@ const MAX_LOCKS: usize = 20;
 
 /// Returns the causes, those that cost most first, and then the critical findings that none of them
 /// names.
-pub(super) fn causes(incident: &Incident<'_>) -> Value {
+fn causes(incident: &Incident<'_>) -> Value {
     let told = told(incident, true);
     let cause = told.paragraphs.iter().map(|cause| {
         let locks = cause.locks.iter().take(MAX_LOCKS).map(|at| &incident.locks[*at]);
@@ -400,7 +400,7 @@ pub(super) fn causes(incident: &Incident<'_>) -> Value {
 }
 
 /// Returns what happened to the ensemble as a whole.
-pub(super) fn ensemble_events(incident: &Incident<'_>) -> Value {
+fn ensemble_events(incident: &Incident<'_>) -> Value {
     let event = incident.window.ensemble.iter().map(|event| {
         let (member, detail) = (event.member.as_deref().map(words::name), event.detail.as_deref().map(words::sentence));
         let facts = EnsembleEventFacts::new(event.what, (event.began, event.ended)).with_epoch(event.epoch);
@@ -411,7 +411,7 @@ pub(super) fn ensemble_events(incident: &Incident<'_>) -> Value {
 
 /// Assigns each time span the first free lane, in order of the beginnings. Returns the lanes in the
 /// order of `times`, and the number of lanes.
-pub(super) fn lanes(times: &[TimeRange]) -> (Vec<usize>, usize) {
+fn lanes(times: &[TimeRange]) -> (Vec<usize>, usize) {
     let mut order: Vec<usize> = (0..times.len()).collect();
     order.sort_by_key(|at| times[*at]);
     let mut lanes = vec![0; times.len()];

@@ -16,12 +16,12 @@ const SENTENCE_COLUMNS: usize = 600;
 
 /// Returns a name from a znode or a server in a safe form: invisible characters are escaped as in
 /// `\u{202e}`, and of a long name both ends are kept.
-pub(super) fn name(text: &str) -> String {
+pub fn name(text: &str) -> String {
     without_noncharacters(fit(text, NAME_COLUMNS, Keep::Ends, Charset::Unicode))
 }
 
 /// Returns a sentence whose names are already escaped.
-pub(super) fn sentence(text: &str) -> String {
+pub fn sentence(text: &str) -> String {
     let harmless = if text.chars().any(|char| char != '\\' && lockscope_base::znode::must_be_escaped(char)) {
         lockscope_base::znode::escaped(text).into_owned()
     } else {
@@ -40,13 +40,13 @@ fn without_noncharacters(text: String) -> String {
 }
 
 /// Returns a lock's path, with the name of the queue if its parent has several.
-pub(super) fn lock(path: &str, own_name: Option<&str>) -> String {
+pub fn lock(path: &str, own_name: Option<&str>) -> String {
     own_name.map_or_else(|| name(path), |own| format!("{} {}", name(path), name(own)))
 }
 
 /// Returns the known identity of a contender: `worker-3 (10.0.4.17:51586)`, or the known part of
 /// it.
-pub(super) fn client(past: &PastContender) -> String {
+pub fn client(past: &PastContender) -> String {
     match (past.client_name.as_deref(), past.client.as_deref(), past.session) {
         (Some(own), Some(address), _) if !address.starts_with(own) => format!("{} ({})", name(own), name(address)),
         (_, Some(address), _) => name(address),
@@ -59,7 +59,7 @@ pub(super) fn client(past: &PastContender) -> String {
 
 /// Returns a time range such as `2026-05-01 02:00:00 to 02:30:00 UTC`; the day and zone appear once
 /// when they are equal.
-pub(super) fn period(from: Timestamp, to: Timestamp, utc: bool) -> String {
+pub fn period(from: Timestamp, to: Timestamp, utc: bool) -> String {
     let (from, to) = (date_and_time(from, utc), date_and_time(to, utc));
     let parts = |text: &str| text.splitn(3, ' ').map(str::to_owned).collect::<Vec<_>>();
     match (&parts(&from)[..], &parts(&to)[..]) {
@@ -73,7 +73,7 @@ pub(super) fn period(from: Timestamp, to: Timestamp, utc: bool) -> String {
 
 /// Writes times: with the date where the time of day could be mistaken.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
+pub struct Times {
     window: TimeRange,
     utc: bool,
 }
@@ -106,7 +106,7 @@ impl Times {
 }
 
 /// Returns the sentence of an incident without a standstill that is worth one.
-pub(super) fn calm(incident: &Incident<'_>) -> String {
+pub fn calm(incident: &Incident<'_>) -> String {
     let holds = incident.window.contenders.iter().filter(|past| past.acquired.is_some()).count();
     let longest = incident.longest().map(|longest| format!(" The longest time was {}.", duration(longest)));
     format!(
@@ -118,7 +118,7 @@ pub(super) fn calm(incident: &Incident<'_>) -> String {
 }
 
 /// Describes the beginning and the end of a hold.
-pub(super) fn held(past: &PastContender, times: Times) -> String {
+pub fn held(past: &PastContender, times: Times) -> String {
     let from = past.acquired.map_or_else(String::new, |acquired| match acquired.exactly() {
         Some(at) => times.at(at),
         None => format!("{} or earlier", times.at(acquired.before)),
@@ -147,7 +147,7 @@ pub(super) fn held(past: &PastContender, times: Times) -> String {
 }
 
 /// Returns the sentence of a time in which nothing was seen.
-pub(super) fn nothing_seen(gap: &PastGap, utc: bool) -> String {
+pub fn nothing_seen(gap: &PastGap, utc: bool) -> String {
     let (from, reason) = (date_and_time(gap.from, utc), sentence(&gap.reason));
     match gap.to {
         Some(to) => format!("Nothing was seen for {} from {from} on: {reason}.", latency(to.since(gap.from))),
@@ -156,7 +156,7 @@ pub(super) fn nothing_seen(gap: &PastGap, utc: bool) -> String {
 }
 
 /// Returns a sentence for each kind of content that is left out.
-pub(super) fn left_out(incident: &Incident<'_>) -> Vec<String> {
+pub fn left_out(incident: &Incident<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     if incident.window.left_out > 0 {
         let left_out = count(incident.window.left_out);

@@ -38,7 +38,7 @@ impl Default for SegmentBounds {
 }
 
 #[derive(Debug)]
-pub(super) struct GrowingSegment {
+pub struct GrowingSegment {
     from: Timestamp,
     writer: EntryWriter,
     bounds: SegmentBounds,
@@ -146,7 +146,7 @@ pub(super) struct SegmentStart {
 
 /// The place of the next batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WritePlace {
+pub struct WritePlace {
     run: i64,
     segment: Option<i64>,
     chunks: i64,

@@ -264,7 +264,7 @@ const MAX_AHEAD: Duration = Duration::from_secs(60);
 
 /// Assigns the recorded times.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RecordingClock {
+struct RecordingClock {
     /// The time up to which something is recorded.
     latest: Timestamp,
     /// The current time at the last check.

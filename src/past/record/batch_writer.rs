@@ -95,7 +95,7 @@ impl BatchWriter {
     }
 
     /// Returns the largest size of the file or of the memory, in bytes.
-    pub(super) fn most_bytes(&self) -> Option<u64> {
+    fn most_bytes(&self) -> Option<u64> {
         self.space.most_bytes()
     }
 
@@ -226,7 +226,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// Batches that are not in the file yet, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Unwritten {
+struct Unwritten {
     batches: VecDeque<Batch>,
     trouble: Option<String>,
     pause: Duration,

@@ -40,7 +40,7 @@ impl Bounds {
 
 /// Keeps a recording within its bounds, in memory or in a file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SpaceKeeper {
+pub struct SpaceKeeper {
     /// The age after which entries are deleted.
     keep: Option<Duration>,
     /// The most bytes of the file itself.
@@ -158,7 +158,7 @@ fn delete_oldest(sql: &mut Connection, at_once: u32, condition: &str, value: i64
 }
 
 /// Returns how many bytes of the file are in use.
-pub(super) fn used_bytes(sql: &Connection) -> rusqlite::Result<u64> {
+pub fn used_bytes(sql: &Connection) -> rusqlite::Result<u64> {
     let pragma = |name: &str| sql.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
     Ok((pragma("page_count")?.saturating_sub(pragma("freelist_count")?)) * pragma("page_size")?)
 }

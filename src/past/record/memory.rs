@@ -17,27 +17,27 @@ use rusqlite::types::{Type, ValueRef};
 
 /// The most memory of a keyframe, in bytes: about 120,000 locks with a contender each, or 190,000
 /// contenders of one lock.
-pub(super) const MAX_STATE: u64 = 144 << 20;
+pub const MAX_STATE: u64 = 144 << 20;
 
 /// The most memory of a segment, in bytes: the state at its beginning, its entries and everything
 /// that they add.
-pub(super) const MAX_SEGMENT: u64 = 256 << 20;
+pub const MAX_SEGMENT: u64 = 256 << 20;
 
 /// The most memory of a recorded segment's entries, in bytes: they fit beside the largest keyframe.
 /// The recorder counts slightly more than the reader.
-pub(super) const MAX_RECORDED_ENTRIES: u64 = 96 << 20;
+pub const MAX_RECORDED_ENTRIES: u64 = 96 << 20;
 
 /// The most memory for each byte of a recorded keyframe, in bytes: a free slot of a queue takes one
 /// byte in the file.
-pub(super) const MAX_GROWTH: u64 = 256;
+pub const MAX_GROWTH: u64 = 256;
 
 /// The largest value of a column, in bytes. A segment ends when its entries have 32 MiB.
 /// Compression may not make them smaller, and the last entry may be as large as the answers of
 /// servers.
-pub(super) const MAX_VALUE: i32 = 48 << 20;
+pub const MAX_VALUE: i32 = 48 << 20;
 
 /// The most memory of the rows read for one question, in bytes.
-pub(super) const MAX_ROWS: u64 = 128 << 20;
+pub const MAX_ROWS: u64 = 128 << 20;
 
 /// The memory of a row besides its texts, in bytes.
 const ROW_OVERHEAD: u64 = 256;
@@ -49,7 +49,7 @@ struct Exceeded;
 
 /// The memory left for rows.
 #[derive(Debug)]
-pub(super) struct RowMemory {
+pub struct RowMemory {
     left: Cell<u64>,
 }
 
@@ -82,7 +82,7 @@ impl RowMemory {
 
 /// The memory that decoded values may take. Once it is exceeded, nothing more is decoded.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub struct Budget {
     /// The remaining bytes.
     left: Cell<u64>,
     is_exceeded: Cell<bool>,
@@ -121,27 +121,27 @@ impl Budget {
     }
 
     /// Returns the inline size of the value under construction so far.
-    pub(super) fn inline(&self) -> usize {
+    pub fn inline(&self) -> usize {
         self.inline.get()
     }
 
     /// Records a complete part of the value. The part has `size` bytes, or the size of its boxed
     /// content if that is larger. `before` is the inline size before the part.
-    pub(super) fn put_inline(&self, before: usize, size: usize) {
+    pub fn put_inline(&self, before: usize, size: usize) {
         let parts = self.inline.get().saturating_sub(before);
         self.inline.set(before.saturating_add(parts.max(size)));
     }
 
     /// Removes a complete element that is stored outside of its container from the inline size, and
     /// returns its size.
-    pub(super) fn take_apart(&self, before: usize, size: usize) -> u64 {
+    pub fn take_apart(&self, before: usize, size: usize) -> u64 {
         let parts = self.inline.get().saturating_sub(before);
         self.inline.set(before);
         parts.max(size) as u64
     }
 
     /// Charges the inline size of a complete value. Returns whether there was enough memory.
-    pub(super) fn charge_inline(&self) -> bool {
+    pub fn charge_inline(&self) -> bool {
         self.charge(self.inline.take() as u64)
     }
 }

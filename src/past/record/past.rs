@@ -278,7 +278,7 @@ fn blob<'r>(row: &'r rusqlite::Row<'_>) -> rusqlite::Result<&'r [u8]> {
 }
 
 /// Reads the columns `id`, `run`, `from_ms`, `until_ms` and `entries`.
-pub(super) fn segment_info(row: &rusqlite::Row<'_>) -> rusqlite::Result<SegmentInfo> {
+pub fn segment_info(row: &rusqlite::Row<'_>) -> rusqlite::Result<SegmentInfo> {
     Ok(SegmentInfo {
         id: row.get(0)?,
         run: row.get(1)?,

@@ -11,7 +11,7 @@ use lockscope_model::queue::{LockName, LockTable};
 
 /// The result of reading a segment.
 #[derive(Debug)]
-pub(super) enum SegmentRead {
+pub enum SegmentRead {
     /// The entries continue those before them.
     Follows {
         /// The state before the first entry, if it had to be read again. It equals the played
@@ -29,7 +29,7 @@ pub(super) enum SegmentRead {
 
 /// A recording whose segments are read in sequence.
 #[derive(Debug)]
-pub(super) struct SegmentReader {
+pub struct SegmentReader {
     pub past: Past,
     /// The run that continues in the next segment, unless something is missing in between.
     run: Option<i64>,

@@ -277,7 +277,7 @@ impl StoreError {
 }
 
 /// Returns whether the file's content differs from what was written.
-pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+pub fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::TooBig))
         || matches!(
@@ -328,10 +328,10 @@ fn immutable(path: &Path) -> PathBuf {
 const APPLICATION_ID: i64 = 0x6c6b_7363;
 
 /// The version of the whole file. It changes when an older program would misread it.
-pub(super) const FORMAT: i64 = 8;
+const FORMAT: i64 = 8;
 
 /// The oldest version that can be read. Facts that it lacks are unknown.
-pub(super) const OLDEST_FORMAT: i64 = 2;
+const OLDEST_FORMAT: i64 = 2;
 
 /// The size of `SQLite`'s write-ahead log while nobody reads it, in bytes.
 const MAX_LOG_BYTES: u32 = 4 << 20;
@@ -379,7 +379,7 @@ CREATE TABLE chunk (
 ";
 
 /// Creates the schema in an empty file.
-pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     // Freed pages are returned to the file system in small steps, so that a bound can be kept
     // without copying the file.
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
@@ -393,7 +393,7 @@ pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
 
 /// Protects a connection from the content of the file: nothing in it runs when it is read or
 /// written, and no value fills the memory.
-pub(super) fn distrust(connection: &Connection) -> rusqlite::Result<()> {
+fn distrust(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA trusted_schema = OFF")?;
     // A view in place of a table could produce endless rows.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
@@ -403,14 +403,14 @@ pub(super) fn distrust(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Adds what an older version lacks. From now on the file has the current version.
-pub(super) fn complete(connection: &Connection) -> rusqlite::Result<()> {
+fn complete(connection: &Connection) -> rusqlite::Result<()> {
     tables::create(connection)?;
     connection.pragma_update(None, "user_version", FORMAT)
 }
 
 /// Adds what an older version lacks, within the caller's transaction. Returns whether the version
 /// changed.
-pub(super) fn complete_older(connection: &Connection) -> rusqlite::Result<bool> {
+pub fn complete_older(connection: &Connection) -> rusqlite::Result<bool> {
     let is_older = format(connection)? != Some(FORMAT);
     tables::create(connection)?;
     if is_older {
@@ -420,7 +420,7 @@ pub(super) fn complete_older(connection: &Connection) -> rusqlite::Result<bool> 
 }
 
 /// Sets up the writing connection.
-pub(super) fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> {
+fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
     // Written data survive the end of the program. After a power failure, only data moved into the
@@ -431,7 +431,7 @@ pub(super) fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> 
 
 /// Sets up the connection to a new file that nobody reads until [`complete_alone`]. What is only
 /// needed for reading is left to that, and nothing waits for the disk: the caller does so once.
-pub(super) fn write_alone(connection: &Connection) -> rusqlite::Result<()> {
+pub fn write_alone(connection: &Connection) -> rusqlite::Result<()> {
     let query = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'contender' AND sql IS NOT NULL";
     let indexes: Vec<String> =
         connection.prepare(query)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
@@ -444,7 +444,7 @@ pub(super) fn write_alone(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Completes a file, which then needs no other beside it.
-pub(super) fn complete_alone(connection: &Connection) -> rusqlite::Result<()> {
+pub fn complete_alone(connection: &Connection) -> rusqlite::Result<()> {
     // The rows are sorted in files, however many there are.
     connection.pragma_update(None, "temp_store", "FILE")?;
     tables::create(connection)?;
@@ -453,19 +453,19 @@ pub(super) fn complete_alone(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Sizes the cache so that pages changed every second stay in memory; `max_bytes` is the bound of
 /// the file.
-pub(super) fn set_cache(connection: &Connection, max_bytes: Option<u64>) -> rusqlite::Result<()> {
+pub fn set_cache(connection: &Connection, max_bytes: Option<u64>) -> rusqlite::Result<()> {
     let part = max_bytes.and_then(|most| i64::try_from(most / CACHE_FRACTION / 1_024).ok());
     connection.pragma_update(None, "cache_size", -MAX_CACHE_KILOBYTES.min(part.unwrap_or(MAX_CACHE_KILOBYTES)))
 }
 
 /// Returns whether a database has no content at all.
-pub(super) fn is_empty(connection: &Connection) -> bool {
+pub fn is_empty(connection: &Connection) -> bool {
     let count = |query| connection.query_row(query, [], |row| row.get::<_, i64>(0)).ok();
     count("SELECT count(*) FROM sqlite_master") == Some(0) && count("PRAGMA application_id") == Some(0)
 }
 
 /// Returns the format of a recording; `None` when the file is none.
-pub(super) fn format(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+fn format(connection: &Connection) -> rusqlite::Result<Option<i64>> {
     let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let format = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     Ok((id == APPLICATION_ID).then_some(format))

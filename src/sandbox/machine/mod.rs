@@ -227,7 +227,7 @@ impl Machine {
 }
 
 /// Converts a duration to milliseconds, the unit of the wire and of the clock.
-pub(super) fn millis(span: std::time::Duration) -> i64 {
+pub fn millis(span: std::time::Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 

@@ -153,7 +153,7 @@ impl ClientConnection {
 
 impl Machine {
     /// Sends the events of a change to its watchers.
-    pub(super) fn notify(&mut self, change: &Change) {
+    pub fn notify(&mut self, change: &Change) {
         match change {
             Change::Created { path, acls, above, .. } => {
                 let [node, children] = self.watches.created(path, known(parent(path).unwrap_or_default()));
@@ -176,7 +176,7 @@ impl Machine {
 
     /// Sends an event to the watchers that may read the node. A watcher that may not read it still
     /// loses its one-shot watch and is counted, as on servers with the fix of CVE-2024-23944.
-    pub(super) fn send(&mut self, FiredEvent { kind, path, watchers }: &FiredEvent<'_>, acls: &[Acl]) {
+    fn send(&mut self, FiredEvent { kind, path, watchers }: &FiredEvent<'_>, acls: &[Acl]) {
         for watcher in watchers {
             let who = self.connections.get(*watcher).map(|connection| &*connection.who).unwrap_or_default();
             if check(acls, permission::READ, who).is_ok() {
@@ -196,18 +196,18 @@ impl Machine {
         }
     }
 
-    pub(super) fn reply(&mut self, id: usize, xid: i32, body: impl FnOnce(&mut Vec<u8>)) {
+    pub fn reply(&mut self, id: usize, xid: i32, body: impl FnOnce(&mut Vec<u8>)) {
         let zxid = self.zxid;
         self.push(id, |out| reply(out, xid, zxid, body));
     }
 
-    pub(super) fn refuse(&mut self, id: usize, xid: i32, code: ErrorCode) {
+    pub fn refuse(&mut self, id: usize, xid: i32, code: ErrorCode) {
         let zxid = self.zxid;
         self.push(id, |out| refusal(out, xid, zxid, code));
     }
 
     /// Appends a frame to a connection's output, unless the connection is closing.
-    pub(super) fn push(&mut self, id: usize, frame: impl FnOnce(&mut Vec<u8>)) {
+    pub fn push(&mut self, id: usize, frame: impl FnOnce(&mut Vec<u8>)) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         if connection.end.is_some() {
             return;
@@ -226,7 +226,7 @@ impl Machine {
     }
 
     /// Closes a connection once its output is sent.
-    pub(super) fn end(&mut self, id: usize, end: CloseReason) {
+    pub fn end(&mut self, id: usize, end: CloseReason) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         connection.end.get_or_insert(end);
         Self::mark(&mut self.ready, id, connection);
@@ -242,7 +242,7 @@ impl Machine {
 
     /// Updates the memory count of a connection. Closes the largest connections while all together
     /// exceed `max_buffered`.
-    pub(super) fn recount_output(&mut self, id: usize) {
+    pub fn recount_output(&mut self, id: usize) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         let is = connection.bytes();
         self.buffered = self.buffered + is - std::mem::replace(&mut connection.counted, is);
@@ -260,7 +260,7 @@ impl Machine {
     }
 
     /// Drops the output of a connection that is closing.
-    pub(super) fn drop_output(&mut self, id: usize) {
+    fn drop_output(&mut self, id: usize) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         connection.out = Vec::new();
         // The connection no longer counts: its task is about to drop all its buffers.
@@ -272,12 +272,12 @@ impl Machine {
     /// Returns the approximate bytes that all connections take: output that waits or is being sent,
     /// partial frames, and identities.
     #[cfg(test)]
-    pub(super) fn buffered(&self) -> usize {
+    pub fn buffered(&self) -> usize {
         self.buffered
     }
 
     /// Closes the connections that opened no session before the handshake timeout.
-    pub(super) fn end_silent(&mut self, now: i64) {
+    pub fn end_silent(&mut self, now: i64) {
         while let Some((_, id, serial)) = self.handshakes.front().copied().filter(|(due, ..)| *due <= now) {
             self.handshakes.pop_front();
             let is_silent =
@@ -289,7 +289,7 @@ impl Machine {
     }
 
     /// Returns whether `more` bytes would exceed `max_memory`.
-    pub(super) fn is_full(&self, more: usize) -> bool {
+    pub fn is_full(&self, more: usize) -> bool {
         self.memory() + more > self.options.max_memory
     }
 

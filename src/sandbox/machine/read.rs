@@ -17,7 +17,7 @@ use lockscope_base::wire::{ErrorCode, EventKind, Malformed, Reader, RequestHead,
 const MULTI_READ: usize = 4;
 
 /// Returns whether `op` is an operation of this family.
-pub(super) fn is_known(op: i32) -> bool {
+pub fn is_known(op: i32) -> bool {
     matches!(
         op,
         op::EXISTS
@@ -35,7 +35,7 @@ pub(super) fn is_known(op: i32) -> bool {
 
 impl Machine {
     /// Answers what changes nothing.
-    pub(super) fn read(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>) {
+    pub fn read(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>) {
         let mut body = Vec::new();
         match self.read_into(&mut body, id, header.op, &mut from) {
             Ok(()) => self.reply(id, header.xid, |out| out.append(&mut body)),
@@ -192,7 +192,7 @@ fn masked(acl: &Acl) -> Acl {
 
 impl Machine {
     /// Adds a persistent or recursive watch.
-    pub(super) fn add_watch(&mut self, id: usize, xid: i32, mut from: Reader<'_>) {
+    pub fn add_watch(&mut self, id: usize, xid: i32, mut from: Reader<'_>) {
         let asked = from.some_text().and_then(|path| Ok((path, from.int()?)));
         let mode = match asked {
             Ok((_, 0)) => WatchMode::Persistent,
@@ -208,7 +208,7 @@ impl Machine {
     }
 
     /// Looks for a watch of the connection, and removes it when that was asked for.
-    pub(super) fn take_watches(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>) {
+    pub fn take_watches(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>) {
         let asked = from.some_text().and_then(|path| Ok((path, from.int()?)));
         let (path, kind) = match asked {
             Ok((path, 1)) => (path, WatchKind::Children),
@@ -226,7 +226,7 @@ impl Machine {
 
     /// Restores the watches that the client had on a lost connection. A one-shot watch that would
     /// have fired since is answered with its event instead; for a persistent watch nothing is sent.
-    pub(super) fn set_watches(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>) {
+    pub fn set_watches(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>) {
         let Ok(asked) = SetWatches::read(header.op, &mut from) else {
             return self.refuse(id, header.xid, ErrorCode::MarshallingError);
         };

@@ -118,7 +118,7 @@ impl SessionTable {
 
 impl Machine {
     /// Opens a new session, or resumes the one that the frame names.
-    pub(super) fn handshake(&mut self, id: usize, frame: &[u8], now: i64) {
+    pub fn handshake(&mut self, id: usize, frame: &[u8], now: i64) {
         let Ok(connect) = ConnectRequest::read(frame) else { return self.end(id, CloseReason::NoHeader) };
         if connect.last_zxid > self.zxid {
             return self.end(id, CloseReason::FromTheFuture);
@@ -186,7 +186,7 @@ impl Machine {
 
     /// Closes the session at the client's request. Events of its own nodes, where it watched them,
     /// precede the reply.
-    pub(super) fn close_session(&mut self, id: usize, xid: i32) {
+    pub fn close_session(&mut self, id: usize, xid: i32) {
         let Some((session, _)) = self.connections.get(id).and_then(|connection| connection.session) else { return };
         self.end_session(session);
         self.reply(id, xid, |_| {});
@@ -194,7 +194,7 @@ impl Machine {
     }
 
     /// Expires a session.
-    pub(super) fn expire(&mut self, session: i64) {
+    pub fn expire(&mut self, session: i64) {
         let connection = self.sessions.get(session).and_then(|session| session.connection);
         self.end_session(session);
         if let Some(connection) = connection {

@@ -15,7 +15,7 @@ const LONGEST_TTL: i64 = 0x00ff_ffff_ffff;
 
 impl Machine {
     /// Carries out a change that stands alone. It takes a zxid even when it is refused.
-    pub(super) fn write(&mut self, id: usize, header: RequestHead, write: Result<Write<'_>, Malformed>, now: i64) {
+    pub fn write(&mut self, id: usize, header: RequestHead, write: Result<Write<'_>, Malformed>, now: i64) {
         self.zxid += 1;
         let done = write.map_err(|_| ErrorCode::MarshallingError).and_then(|write| self.apply(id, &write, now));
         match done {
@@ -39,7 +39,7 @@ impl Machine {
     }
 
     /// Applies a change if the client has the permission. The checks have a real server's order.
-    pub(super) fn apply(&mut self, id: usize, write: &Write<'_>, now: i64) -> Result<(Change, Undo), ErrorCode> {
+    fn apply(&mut self, id: usize, write: &Write<'_>, now: i64) -> Result<(Change, Undo), ErrorCode> {
         let zxid = self.zxid;
         let connection = self.connections.get(id).ok_or(ErrorCode::MarshallingError)?;
         let who = &connection.who;
@@ -103,12 +103,12 @@ impl Machine {
     }
 
     /// Checks that one of the identities has a permission on an existing node.
-    pub(super) fn may(&self, path: &str, permission: i32, who: &[Id]) -> Result<(), ErrorCode> {
+    fn may(&self, path: &str, permission: i32, who: &[Id]) -> Result<(), ErrorCode> {
         check(&self.tree.node(path)?.acls, permission, who)
     }
 
     /// Applies several changes as one transaction with one zxid: all of them, or none.
-    pub(super) fn multi(&mut self, id: usize, xid: i32, mut from: Reader<'_>, now: i64) {
+    pub fn multi(&mut self, id: usize, xid: i32, mut from: Reader<'_>, now: i64) {
         self.zxid += 1;
         let Ok(writes) = multi(&mut from, Write::read_of_multi) else {
             return self.refuse(id, xid, ErrorCode::MarshallingError);
@@ -152,17 +152,17 @@ fn header(out: &mut Vec<u8>, op: i32, done: bool, error: i32) {
 }
 
 /// Appends the header that ends the results of a multi.
-pub(super) fn end(out: &mut Vec<u8>) {
+pub fn end(out: &mut Vec<u8>) {
     header(out, op::ERROR, true, -1);
 }
 
 /// Appends the header of a successful result; its body follows.
-pub(super) fn good(out: &mut Vec<u8>, op: i32) {
+pub fn good(out: &mut Vec<u8>, op: i32) {
     header(out, op, false, 0);
 }
 
 /// Appends a failed result.
-pub(super) fn bad(out: &mut Vec<u8>, error: i32) {
+pub fn bad(out: &mut Vec<u8>, error: i32) {
     header(out, op::ERROR, false, error);
     out.put_int(error);
 }

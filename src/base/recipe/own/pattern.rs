@@ -131,7 +131,7 @@ pub(in crate::recipe) struct Matched<'n> {
 
 /// A parsed pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pattern {
+pub struct Pattern {
     /// The parts that are matched from the left.
     front: Vec<Part>,
     /// The part between the two, which can have any length.
@@ -143,7 +143,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn parse(text: &str) -> Result<Self, BadPattern> {
+    pub fn parse(text: &str) -> Result<Self, BadPattern> {
         if text.is_empty() || text.len() > MAX_PATTERN_BYTES {
             return Err(BadPattern::Length);
         }
@@ -161,17 +161,17 @@ impl Pattern {
     }
 
     /// Returns whether the pattern has `{role}`.
-    pub(super) fn has_role(&self) -> bool {
+    pub fn has_role(&self) -> bool {
         self.parts().any(|part| *part == Part::Role)
     }
 
     /// Returns whether the pattern has `{lock}`.
-    pub(super) fn names_lock(&self) -> bool {
+    pub fn names_lock(&self) -> bool {
         self.parts().any(|part| *part == Part::Lock)
     }
 
     /// Returns whether any part tells matching names from other names.
-    pub(super) fn is_particular(&self) -> bool {
+    pub fn is_particular(&self) -> bool {
         self.parts().any(|part| !part.is_of_any_length() && *part != Part::Digits)
     }
 
@@ -181,7 +181,7 @@ impl Pattern {
 
     /// Matches a name. Returns `None` if it does not fit. The cost is linear in the length of the
     /// name.
-    pub(super) fn read<'n>(&self, name: &'n str, roles: &[&str]) -> Option<Matched<'n>> {
+    pub fn read<'n>(&self, name: &'n str, roles: &[&str]) -> Option<Matched<'n>> {
         let (mut rest, sequence) = match Sequence::split(name) {
             Some((head, sequence)) if self.numbered => (head, Some(sequence)),
             _ if self.numbered => return None,

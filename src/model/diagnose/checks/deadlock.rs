@@ -19,7 +19,7 @@ use crate::text::human;
 use lockscope_base::znode::{Timestamp, escaped};
 
 #[cfg(test)]
-pub(super) mod self_blocked_tests;
+pub mod self_blocked_tests;
 
 const DEADLOCK_REMEDY: &str = "restart one of these processes, which frees what it holds, unless its threads take these locks independently of each other; then let all take them in one order";
 
@@ -38,7 +38,7 @@ const MOST_NAMED: usize = 5;
 /// A healthy process may hold and wait in different threads. A cycle of such waits dissolves; a
 /// deadlock does not.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Deadlock {
+pub struct Deadlock {
     /// When each cycle was first seen. A replay begins anew.
     #[serde(skip)]
     first_seen: RoundMemory<i64, Timestamp>,
@@ -121,7 +121,7 @@ const SELF_BLOCKED_REMEDY: &str = "look at that process: restart it if it takes 
 
 /// Threads of one process share a session and take turns, so this is a fault only if it lasts.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct SelfBlocked;
+pub struct SelfBlocked;
 
 impl Check for SelfBlocked {
     fn check_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
@@ -156,7 +156,7 @@ fn describe_self_blocked(table_at: TableAt<'_>, wait: &Wait, lasts: Duration) ->
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator};
     use lockscope_base::znode::ZnodePath;

@@ -24,7 +24,7 @@ const MAX_COMPARISON_AGE: Duration = Duration::from_secs(300);
 /// A returned node is a finding only if it lasts: a member that merely lags catches up, or its
 /// leader drops it. A comparison has already read a difference again.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct MemberDisagrees;
+pub struct MemberDisagrees;
 
 impl Check for MemberDisagrees {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -150,7 +150,7 @@ fn member(table_at: TableAt<'_>) -> String {
 ///
 /// The order of such a queue is not the ensemble's, and the owner of a returned node may have done
 /// nothing wrong.
-pub(super) fn stands(table_at: TableAt<'_>, finding: &Finding) -> bool {
+pub fn stands(table_at: TableAt<'_>, finding: &Finding) -> bool {
     let Some(lock) = table_at.table().lock(finding.lock.id).filter(|lock| lock.returned() > 0) else { return true };
     match finding.code.traits().among_returned {
         AmongReturned::Stands => true,
@@ -165,7 +165,7 @@ fn names_returned(lock: &LockQueue, finding: &Finding) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path};
     use crate::queue::Change;

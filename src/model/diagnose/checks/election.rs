@@ -21,20 +21,20 @@ use lockscope_base::recipe::{LockKind, Recipe};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
 #[cfg(test)]
-pub(super) mod tests;
+pub mod tests;
 
 #[cfg(test)]
-pub(super) mod participant_missing_tests;
+pub mod participant_missing_tests;
 
 #[cfg(test)]
-pub(super) mod flapping_tests;
+pub mod flapping_tests;
 
 const NOBODY_LEADS_REMEDY: &str = "look at the candidates' processes and at what they need to stand, such as a healthy service or an enabled job: restart those that gave up, and find out why they did; do not delete the parent, it is not in the way";
 
 /// The election is empty, or its candidates elected none of them. Proven time before the first look
 /// counts.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct NobodyLeads;
+pub struct NobodyLeads;
 
 /// An election without a leader.
 struct Leaderless {
@@ -172,7 +172,7 @@ const MISSING_REMEDY: &str =
 /// A candidate counts as missing if its process is still there, as far as the servers' lists show,
 /// or if the user expects more candidates. One that left by itself is not missing.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct ParticipantMissing;
+pub struct ParticipantMissing;
 
 impl Check for ParticipantMissing {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -254,7 +254,7 @@ const MAX_NAMED: usize = 4;
 
 /// Reported only if somebody led more than once: a rolling restart gives each candidate its turn.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Flapping;
+pub struct Flapping;
 
 impl Check for Flapping {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -406,7 +406,7 @@ const UNKNOWN_LAST_LEADER: &str =
 impl TableAt<'_> {
     /// Returns a part of a sentence that names the last leader and says how its tenure ended, and
     /// that tenure where it is known.
-    pub(in crate::diagnose) fn last_leader(&self, election: &LockQueue) -> (String, Option<&Departure>) {
+    fn last_leader(&self, election: &LockQueue) -> (String, Option<&Departure>) {
         let now = self.now();
         if let Some(seen) = self.table().election_record(election).and_then(ElectionRecord::last_tenure) {
             return (format!("{}, then {}", led_last(seen, now), seen.end.in_sentence()), Some(seen));

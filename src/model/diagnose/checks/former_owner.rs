@@ -26,13 +26,13 @@ use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 #[cfg(test)]
-pub(super) mod stale_owner_tests;
+pub mod stale_owner_tests;
 
 #[cfg(test)]
-pub(super) mod two_leaders_tests;
+pub mod two_leaders_tests;
 
 #[cfg(test)]
-pub(super) mod head_expired_tests;
+pub mod head_expired_tests;
 
 /// A session that has ended or lost its connection, and its process.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ impl<'a> TableAt<'a> {
     ///
     /// The sessions of lockscope, of this console and of others, belong to no such process. Linear
     /// in the number of connections.
-    pub(in crate::diagnose) fn successors(self, former: FormerSession<'_>) -> Vec<&'a Connection> {
+    fn successors(self, former: FormerSession<'_>) -> Vec<&'a Connection> {
         let view = self.view();
         let ours = [view.own_session, self.table().session()];
         let timeout_ms = self.table().last_connection(former.session).and_then(|last| last.connection.timeout_ms);
@@ -92,7 +92,7 @@ const ADOPTED_REMEDY: &str = "see in its log whether it noticed, and restart tha
 
 /// The host of a holder's client, and when its connection was last listed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct LastSeen {
+struct LastSeen {
     host: String,
     at: Timestamp,
 }
@@ -102,7 +102,7 @@ pub(super) struct LastSeen {
 /// A process that was restarted looks the same until it contends again, so this is never more than
 /// a hint.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct AdoptedNode {
+pub struct AdoptedNode {
     /// The last known host of each session that holds a lock. One entry covers all its locks.
     last_seen: RoundMemory<SessionId, LastSeen>,
 }
@@ -161,7 +161,7 @@ const STALE_OWNER_REMEDY: &str = "restart that process: its earlier session keep
 ///   the lock is an election. [`adopted`](self) reports the same of any lock at once, as
 ///   a hint.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct StaleOwner;
+pub struct StaleOwner;
 
 impl Check for StaleOwner {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -234,7 +234,7 @@ const MAX_UNAWARE_LEADER: Duration = Duration::from_secs(600);
 ///
 /// A former leader that queues again knows that it lost.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct TwoLeaders;
+pub struct TwoLeaders;
 
 impl Check for TwoLeaders {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -313,7 +313,7 @@ const MAX_UNAWARE_HOLDER: Duration = Duration::from_secs(600);
 /// This lasts beyond its successor's release, until the process notices. Then it [has a new
 /// session](crate::queue::LockQueue::last_expiry) and queues again.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct HeadChangedByExpiry;
+pub struct HeadChangedByExpiry;
 
 impl Check for HeadChangedByExpiry {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -360,7 +360,7 @@ fn describe_head_expired(context: &LockContext<'_>, expiry: &SessionExpired, suc
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use std::time::Duration;
 
     use super::*;

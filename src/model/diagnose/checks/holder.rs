@@ -28,19 +28,19 @@ use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{SessionId, Timestamp};
 
 #[cfg(test)]
-pub(super) mod expiring_tests;
+pub mod expiring_tests;
 
 #[cfg(test)]
-pub(super) mod silent_tests;
+pub mod silent_tests;
 
 #[cfg(test)]
-pub(super) mod idle_tests;
+pub mod idle_tests;
 
 #[cfg(test)]
-pub(super) mod stuck_tests;
+pub mod stuck_tests;
 
 #[cfg(test)]
-pub(super) mod held_long_tests;
+pub mod held_long_tests;
 
 const GHOST_REMEDY: &str =
     "compare the node on each server, since one may lag behind; then delete it, guarded by its czxid";
@@ -48,7 +48,7 @@ const GHOST_REMEDY: &str =
 /// One transaction ends a session and deletes its nodes. A node that outlives its session for long
 /// shows a fault of the servers.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Ghost;
+pub struct Ghost;
 
 impl Check for Ghost {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -75,7 +75,7 @@ const EXPIRING_REMEDY: &str =
 
 /// A client that moves between servers looks the same until all servers were asked again.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct ExpiringHolder;
+pub struct ExpiringHolder;
 
 impl Check for ExpiringHolder {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -105,7 +105,7 @@ const SILENT_REMEDY: &str = "look at that process and its network: it may be pau
 /// the holder is [expiring](self). A pause that ends before the next view is not
 /// reported.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct SilentHolder;
+pub struct SilentHolder;
 
 impl Check for SilentHolder {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -138,7 +138,7 @@ const IDLE_REMEDY: &str = "look at that process, and restart it only if it hangs
 
 /// The last request that a client sent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct LastRequest {
+struct LastRequest {
     /// The client's own number of the request.
     cxid: i64,
     /// When the connection was made. Numbers start again with each connection.
@@ -150,7 +150,7 @@ pub(super) struct LastRequest {
 /// A process that works outside ZooKeeper looks the same as one that hangs, so a person has to
 /// check.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct IdleHolder {
+pub struct IdleHolder {
     /// The last request of each session that holds a lock with waiters. One entry covers all its
     /// locks.
     last_requests: RoundMemory<SessionId, LastRequest>,
@@ -247,7 +247,7 @@ const STUCK_REMEDY_IN_DOUBT: &str = "look for longer, or at a recording of this 
 /// first waiter has waited for long, and nothing tells whether the lock was handed on meanwhile, that
 /// is a finding of its own, until a hand-over is seen or the hold is proven to be long.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Stuck;
+pub struct Stuck;
 
 impl Check for Stuck {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -316,7 +316,7 @@ const HELD_LONG_REMEDY: &str = "ask the owner of this lock whether its work take
 
 /// Reported whether or not others wait. A hold counts by what is proven of it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct HeldLong;
+pub struct HeldLong;
 
 impl Check for HeldLong {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -356,7 +356,7 @@ fn judge_hold(context: &LockContext<'_>, holder: &ContenderRow<'_>, held: HoldBo
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, queue};
 

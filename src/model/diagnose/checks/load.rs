@@ -25,13 +25,13 @@ use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 
 #[cfg(test)]
-pub(super) mod leaking_tests;
+pub mod leaking_tests;
 
 #[cfg(test)]
-pub(super) mod churning_tests;
+pub mod churning_tests;
 
 #[cfg(test)]
-pub(super) mod herd_tests;
+pub mod herd_tests;
 
 /// Maximum number of watched paths in memory per lock.
 const MOST_PATHS: usize = 10_000;
@@ -46,7 +46,7 @@ const LEAKED_REMEDY: &str = "restart that client when there are many: it waits w
 /// a leak only if its session now waits for something else, or for nothing in this queue, and only
 /// if its number was assigned before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct LeakedWatch {
+pub struct LeakedWatch {
     /// The watches on missing paths, and since when each was seen.
     absent: RoundMemory<LockId, FxHashMap<(ZnodePath, SessionId), Timestamp>>,
 }
@@ -149,7 +149,7 @@ const MANY_NODES: usize = 20;
 /// The threads of one process may queue, too, but each then watches what it waits for. A queue of no
 /// known recipe may be a registry, in which one process has many entries.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct LeakingSession;
+pub struct LeakingSession;
 
 impl Check for LeakingSession {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -193,7 +193,7 @@ const CHURNING_REMEDY: &str = "look at what this client does in that loop, since
 
 /// An election of which that is true flaps.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Churning;
+pub struct Churning;
 
 impl Check for Churning {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -228,7 +228,7 @@ const MAX_HERD_UNSEEN: Duration = Duration::from_secs(10);
 /// Needs hand-overs: watches alone cost little. The followers of an election watch its leader by
 /// design.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct HerdStorm {
+pub struct HerdStorm {
     /// The herds that were seen lately, and when. Found anew within moments.
     #[serde(skip)]
     seen: FxHashMap<LockId, (Timestamp, usize)>,
@@ -287,7 +287,7 @@ fn woken(context: &LockContext<'_>) -> usize {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
     use crate::diagnose::Thresholds;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path};

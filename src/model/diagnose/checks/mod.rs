@@ -4,7 +4,7 @@ mod deadlock;
 mod disagrees;
 mod election;
 mod former_owner;
-pub(super) mod holder;
+mod holder;
 mod load;
 mod tree;
 mod unaware;
@@ -20,7 +20,7 @@ macro_rules! checks {
     ($($field:ident: $module:ident::$check:ident, $tests:ident;)*) => {
         /// All checks with their memories, in the order in which they run.
         #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-        pub(super) struct Checks {
+        pub struct Checks {
             unwatched_waiters: UnwatchedMemory,
             $($field: $module::$check,)*
         }
@@ -33,7 +33,7 @@ macro_rules! checks {
 
         /// Returns examples that raise each code, for the test of the sentences.
         #[cfg(test)]
-        pub(super) fn examples() -> Vec<super::testing::Example> {
+        pub fn examples() -> Vec<super::testing::Example> {
             [$($module::$tests::examples()),*].concat()
         }
     };

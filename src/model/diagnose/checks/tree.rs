@@ -24,13 +24,13 @@ use lockscope_base::recipe::{LockKind, Recipe};
 use lockscope_base::znode::{Sequence, Timestamp, ZnodePath, escaped};
 
 #[cfg(test)]
-pub(super) mod overflow_tests;
+pub mod overflow_tests;
 
 #[cfg(test)]
-pub(super) mod foreign_tests;
+pub mod foreign_tests;
 
 #[cfg(test)]
-pub(super) mod empty_tests;
+pub mod empty_tests;
 
 const PERSISTENT_REMEDY: &str = "find out which application makes nodes without a session here, and whether it gives them a TTL, which servers show to nobody; if it is gone, delete them, guarded by their czxids";
 
@@ -43,7 +43,7 @@ const PERSISTENT_REMEDY_OF_ONE: &str =
 /// A node with a TTL looks persistent: the servers report the owner 0 for both
 /// (`DataNode.getClientEphemeralOwner`).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct PersistentContender;
+pub struct PersistentContender;
 
 impl Check for PersistentContender {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -109,7 +109,7 @@ const OVERFLOW_REMEDY: &str = "stop the clients of this queue, delete the lock p
 /// After the last number, servers up to 3.5 go on with negative ones, so the newest node becomes
 /// the head. From 3.6 on, creates fail.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct SequenceOverflow;
+pub struct SequenceOverflow;
 
 impl Check for SequenceOverflow {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -156,7 +156,7 @@ const FOREIGN_REMEDY: &str =
 /// Reports queues of different recipes in one parent. Children that can be no contenders are not
 /// read, so they are not found here.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct ForeignChild;
+pub struct ForeignChild;
 
 impl Check for ForeignChild {
     fn check_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
@@ -216,7 +216,7 @@ const VERY_MANY_EMPTY: usize = 1_000;
 /// Only parents that had contenders are reported by themselves. A parent that was empty from the
 /// start may be no lock's. In an election, nobody leads: the parent is not to be deleted.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct EmptyParent {
+pub struct EmptyParent {
     /// When each lock parent was first seen empty.
     empty_since: RoundMemory<LockId, Timestamp>,
     /// The locks that one finding for many covers. Found anew in each look.
@@ -327,7 +327,7 @@ fn id_of(above: &ZnodePath) -> LockId {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path, queue, uuid};
     use crate::queue::Change;

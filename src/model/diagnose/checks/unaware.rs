@@ -23,13 +23,13 @@ use lockscope_base::recipe::{LockKind, Recipe, Role, is_of_own_lock};
 use lockscope_base::znode::Timestamp;
 
 #[cfg(test)]
-pub(super) mod orphan_suspected_tests;
+pub mod orphan_suspected_tests;
 
 #[cfg(test)]
-pub(super) mod lost_wake_up_tests;
+pub mod lost_wake_up_tests;
 
 #[cfg(test)]
-pub(super) mod nobody_holds_tests;
+pub mod nobody_holds_tests;
 
 const ORPHAN_REMEDY: &str =
     "ask the owner to restart that client, or delete the earlier node: that client does not know of it";
@@ -40,7 +40,7 @@ const ORPHAN_REMEDY_OF_LATER: &str = "delete the later node, guarded by its czxi
 
 /// Names contain an id that is unique to one attempt, and an attempt needs only one node.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Orphan;
+pub struct Orphan;
 
 impl Check for Orphan {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -101,7 +101,7 @@ const ORPHAN_SUSPECTED_REMEDY: &str =
 /// Many threads of one session may queue for one lock, each with its own watch, so only a node
 /// without one is suspect. An earlier node that holds needs no watch: `self_blocked` covers it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct OrphanSuspected;
+pub struct OrphanSuspected;
 
 impl Check for OrphanSuspected {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -139,7 +139,7 @@ const LOST_WAKE_UP_REMEDY: &str = "restart that client, and leave the head: it d
 
 /// The time in which a waiter was seen to watch nothing, and its client's last request.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct SeenUnwatched {
+struct SeenUnwatched {
     from: Timestamp,
     until: Timestamp,
     cxid: Option<i64>,
@@ -147,7 +147,7 @@ pub(super) struct SeenUnwatched {
 
 /// Checks only the last of a session's nodes in one queue. `orphan_suspected` covers the others.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct LostWakeUp {
+pub struct LostWakeUp {
     /// The waiters that were seen to watch nothing.
     unwatched: RoundMemory<NodeKey, SeenUnwatched>,
     /// The last request of each first waiter. A recording leaves it out, since the next look makes it
@@ -289,7 +289,7 @@ fn lists_at_its_turn(recipe: Recipe) -> bool {
 /// A node of another queue that the head waits for may hold as it should: `foreign_child` tells of
 /// that.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct NobodyHolds;
+pub struct NobodyHolds;
 
 impl Check for NobodyHolds {
     fn check_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
@@ -387,7 +387,7 @@ fn queued_again(context: &LockContext<'_>, head: &ContenderRow<'_>) -> Option<St
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, one_session_twice, uuid};
     use lockscope_base::znode::ZnodePath;

@@ -124,7 +124,7 @@ pub struct ElectionRecord {
 }
 
 impl ElectionRecord {
-    pub(super) fn new(now: Timestamp) -> Self {
+    fn new(now: Timestamp) -> Self {
         Self {
             changed_at: now,
             names_participants: false,
@@ -182,12 +182,12 @@ impl ElectionRecord {
         }
     }
 
-    pub(super) fn forget_departures(&mut self) {
+    fn forget_departures(&mut self) {
         self.leaders = Departures::default();
         self.absent = Departures::default();
     }
 
-    pub(super) fn forget_names(&mut self) {
+    fn forget_names(&mut self) {
         self.leaders.forget_names();
         self.absent.forget_names();
     }
@@ -231,7 +231,7 @@ impl ElectionRecord {
 }
 
 /// Maximum number of departures that an election remembers, of leaders and of candidates each.
-pub(super) const MAX_DEPARTURES: usize = 16;
+const MAX_DEPARTURES: usize = 16;
 
 /// How the node of a candidate or leader ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -296,7 +296,7 @@ pub struct Departure {
 
 impl Departure {
     /// Returns whether a candidate that came is the same client by its name.
-    pub(super) fn is_same_name(&self, came: &ClientIdentity) -> bool {
+    fn is_same_name(&self, came: &ClientIdentity) -> bool {
         let name = self.client.name_of_one_client();
         name.is_some() && name == came.name_of_one_client()
     }
@@ -324,7 +324,7 @@ impl Departure {
 
 /// The last departures, the latest last.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Departures(VecDeque<Departure>);
+struct Departures(VecDeque<Departure>);
 
 impl Departures {
     pub fn push(&mut self, departure: Departure) {
@@ -384,7 +384,7 @@ const CHANGES_COUNTED_MINUTES: i64 = 24 * 60;
 
 /// The changes of the last day, by the minute: at most one entry for each minute.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct ChangeCounts(VecDeque<(i64, u32)>);
+struct ChangeCounts(VecDeque<(i64, u32)>);
 
 impl ChangeCounts {
     pub fn add(&mut self, at: Timestamp) {

@@ -31,7 +31,7 @@ const LIST_OVERHEAD: u64 = 16;
 const MAP_OVERHEAD: u64 = 64;
 
 /// Wraps a deserializer or access, and charges the decoded values.
-pub(super) struct Metered<'b, D> {
+pub struct Metered<'b, D> {
     inner: D,
     budget: &'b Budget,
 }

@@ -18,14 +18,14 @@ use serde::de::DeserializeOwned;
 
 use metered::Metered;
 
-pub(super) use super::memory::Budget;
+pub use super::memory::Budget;
 
 #[cfg(test)]
 mod tests;
 
 /// Returns the memory of a value that was written as these bytes. Returns `None` when they cannot
 /// be decoded or take more than `most`.
-pub(super) fn memory_of<T: DeserializeOwned>(mut bytes: &[u8], most: u64) -> Option<u64> {
+pub fn memory_of<T: DeserializeOwned>(mut bytes: &[u8], most: u64) -> Option<u64> {
     let budget = Budget::new(most);
     decode::<T, _>(&mut bytes, &budget).ok().filter(|_| budget.charge_inline())?;
     Some(most - budget.left())
@@ -37,7 +37,7 @@ fn decode<T: DeserializeOwned, B: Bytes>(bytes: &mut B, budget: &Budget) -> post
 }
 
 /// Reads values from one compressed piece.
-pub(super) struct Decoder<'p> {
+pub struct Decoder<'p> {
     stream: Stream<'p>,
 }
 
@@ -129,7 +129,7 @@ const MAX_UNPACKED: u64 = 64 << 20;
 const LEVEL: i32 = 3;
 
 /// Compresses bytes and adds a checksum.
-pub(super) fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
+pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
     encoder.include_checksum(true)?;
     encoder.set_pledged_src_size(Some(bytes.len() as u64))?;
@@ -138,7 +138,7 @@ pub(super) fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// Decompresses a piece that this program has just written.
-pub(super) fn unpack(packed: &[u8]) -> Result<Vec<u8>, Damage> {
+pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, Damage> {
     let mut bytes = Vec::new();
     let decoder = zstd::Decoder::with_buffer(packed).map_err(|_| Damage::Checksum)?;
     decoder.take(MAX_UNPACKED + 1).read_to_end(&mut bytes).map_err(|_| Damage::Checksum)?;

@@ -113,7 +113,7 @@ impl RecordedState {
 
 /// Returns whether a state written by [`write()`] can be read again, that is, whether it fits into
 /// the memory of a keyframe.
-pub(super) fn is_readable(bytes: &[u8]) -> bool {
+pub fn is_readable(bytes: &[u8]) -> bool {
     bytes.len() as u64 <= MAX_STATE / MAX_GROWTH || decode::memory_of::<Written>(bytes, MAX_STATE).is_some()
 }
 
@@ -133,7 +133,7 @@ type Written = (
 /// # Errors
 ///
 /// Never fails in practice: every state serializes.
-pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
+pub fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
     let elections = (table.elections(), diagnosis.thresholds().flapping);
     let evidence = table.session_evidence();
     let (ensemble, promised) = (table.ensemble_state(), (table.promised_holds(), table.runs_of_one()));
@@ -173,7 +173,7 @@ const ENTRY_SIZE: u64 = size_of::<TimedEntry>() as u64;
 
 /// Consecutive entries of a segment, as bytes.
 #[derive(Debug, Default)]
-pub(super) struct Chunk {
+pub struct Chunk {
     /// For each entry the milliseconds since the previous one, and a [`StoredEntry`].
     entries: Vec<u8>,
     /// The random ids in names that the entries introduce, 16 bytes each.
@@ -209,7 +209,7 @@ impl Chunk {
 
 /// Writes the entries of one segment.
 #[derive(Debug)]
-pub(super) struct EntryWriter {
+pub struct EntryWriter {
     last: Timestamp,
     named: Named,
     chunk: Chunk,
@@ -256,7 +256,7 @@ impl EntryWriter {
 }
 
 /// Reads the entries of one segment.
-pub(super) struct EntryReader<'b> {
+pub struct EntryReader<'b> {
     budget: &'b Budget,
     /// The entries; the list has room for the expected number and doubles with more.
     entries: Vec<TimedEntry>,

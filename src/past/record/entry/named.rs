@@ -22,7 +22,7 @@ use lockscope_model::server_view::{ServerView, SessionTiming, ViewExtras};
 
 /// One entry, in which known names are numbers.
 #[derive(Serialize, Deserialize)]
-pub(super) enum StoredEntry<'a> {
+pub enum StoredEntry<'a> {
     /// A rare change, stored as a whole.
     Change(Cow<'a, Change>),
     /// An [`Entry::Examined`](super::Entry::Examined).
@@ -46,13 +46,13 @@ pub(super) enum StoredEntry<'a> {
 
 /// A known name, or a new one.
 #[derive(Serialize, Deserialize)]
-pub(super) enum StoredName<T> {
+pub enum StoredName<T> {
     Known(u32),
     New(T),
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) enum StoredPath<'a> {
+pub enum StoredPath<'a> {
     /// A path that was named and whose node was not deleted since.
     Known(u32),
     /// A name below a parent. Its id, if any, is stored with the other ids.
@@ -66,7 +66,7 @@ pub(super) enum StoredPath<'a> {
 
 /// A node as a read found it.
 #[derive(Serialize, Deserialize)]
-pub(super) enum StoredNode<'a> {
+pub enum StoredNode<'a> {
     /// A node unchanged since its creation.
     Fresh {
         /// The difference to the last transaction.
@@ -87,7 +87,7 @@ const SEQUENCE_DIGITS: usize = 10;
 
 /// The notation of an id in a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum IdFormat {
+enum IdFormat {
     /// With hyphens, as Curator writes it.
     Hyphenated,
     /// Without hyphens, as kazoo writes it.
@@ -119,7 +119,7 @@ impl IdFormat {
 
 /// The common part of names of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct NamePattern {
+pub struct NamePattern {
     before: Box<str>,
     /// The notation of the id between `before` and `after`, if there is one.
     id: Option<IdFormat>,
@@ -176,7 +176,7 @@ fn split_id(name: &str) -> (&str, Option<(Uuid, IdFormat)>, &str) {
 
 /// All names introduced so far.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub struct Named {
     /// The nodes that were not deleted since. The numbers of deleted ones are reused.
     nodes: Slab<ZnodePath>,
     node_numbers: FxHashMap<ZnodePath, u32>,

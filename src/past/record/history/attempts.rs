@@ -15,7 +15,7 @@ use crate::record::tables::facts;
 use lockscope_base::znode::{SessionId, Timestamp};
 
 /// The most rows of a history.
-pub(super) const MAX_ROWS: usize = 100;
+const MAX_ROWS: usize = 100;
 
 /// The most recorded rows that are read.
 const MAX_RECORDED: usize = 100_000;
@@ -54,7 +54,7 @@ fn asked(query: &HistoryQuery) -> impl rusqlite::Params {
 }
 
 /// Returns the attempts that a query asks for, the most frequent first.
-pub(super) fn of_query(connection: &Connection, query: &HistoryQuery) -> rusqlite::Result<Vec<PastAttempts>> {
+pub fn of_query(connection: &Connection, query: &HistoryQuery) -> rusqlite::Result<Vec<PastAttempts>> {
     let rest = format!(
         "{SUM}, min(from_at), max(to_at) {FROM} WHERE {ASKED} GROUP BY attempt.lock, attempt.session
          ORDER BY {SUM} DESC, min(from_at), attempt.session LIMIT {MAX_ROWS}"
@@ -66,7 +66,7 @@ pub(super) fn of_query(connection: &Connection, query: &HistoryQuery) -> rusqlit
 type Sum = (Option<i64>, Option<i64>, u64);
 
 /// Returns the numbers of attempts by lock and client.
-pub(super) fn sums(connection: &Connection, query: &HistoryQuery) -> rusqlite::Result<Vec<Sum>> {
+pub fn sums(connection: &Connection, query: &HistoryQuery) -> rusqlite::Result<Vec<Sum>> {
     if !facts::exist(connection)? {
         return Ok(Vec::new());
     }
@@ -79,7 +79,7 @@ pub(super) fn sums(connection: &Connection, query: &HistoryQuery) -> rusqlite::R
 }
 
 /// Returns the attempts that a query asks for as they were recorded, the first ones.
-pub(super) fn rows_of(connection: &Connection, query: &HistoryQuery) -> rusqlite::Result<Vec<PastAttempts>> {
+pub fn rows_of(connection: &Connection, query: &HistoryQuery) -> rusqlite::Result<Vec<PastAttempts>> {
     let rest = format!("count, from_at, to_at {FROM} WHERE {ASKED} ORDER BY attempt.id LIMIT {MAX_RECORDED}");
     read(connection, &rest, asked(query))
 }
@@ -152,7 +152,7 @@ struct Windows {
 
 /// Counts requests in vain by lock and window.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RequestCounts {
+pub struct RequestCounts {
     locks: FxHashMap<i64, Windows>,
 }
 

@@ -41,7 +41,7 @@ pub struct HistoryFacts<'a> {
 
 /// Percentiles of the exactly known lengths.
 #[derive(Debug, Serialize)]
-pub(super) struct PercentileFacts {
+pub struct PercentileFacts {
     count: usize,
     p50: Option<u64>,
     p90: Option<u64>,
@@ -50,7 +50,7 @@ pub(super) struct PercentileFacts {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct PastContenderFacts<'a> {
+pub struct PastContenderFacts<'a> {
     lock: &'a str,
     name: Option<&'a str>,
     recipe: &'a str,
@@ -81,7 +81,7 @@ pub(super) struct PastContenderFacts<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct AttemptFacts<'a> {
+pub struct AttemptFacts<'a> {
     /// The lock that the session most likely tried.
     lock: Option<&'a str>,
     session: Option<String>,
@@ -92,7 +92,7 @@ pub(super) struct AttemptFacts<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct StormFacts<'a> {
+pub struct StormFacts<'a> {
     lock: &'a str,
     name: Option<&'a str>,
     /// The beginning of ten seconds.
@@ -102,14 +102,14 @@ pub(super) struct StormFacts<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct GapFacts<'a> {
+pub struct GapFacts<'a> {
     from: Option<String>,
     to: Option<String>,
     reason: &'a str,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct RankingFacts<'a> {
+pub struct RankingFacts<'a> {
     by: &'static str,
     lock_count: usize,
     locks: Vec<RankedLockFacts<'a>>,

@@ -152,7 +152,7 @@ fn client_name(address: Option<&str>, own_name: Option<&str>) -> Option<String> 
     }
 }
 
-pub(super) fn row(past: &PastContender, utc: bool) -> [String; 7] {
+fn row(past: &PastContender, utc: bool) -> [String; 7] {
     let ms = Duration::from_millis;
     let held = match (past.held_at_least_ms(), past.held_at_most_ms()) {
         (Some(least), Some(most)) if least == most => latency(ms(least)),
@@ -190,7 +190,7 @@ fn ranked_client(ranked: &RankedClient) -> String {
     name.unwrap_or_else(|| "not known".to_owned())
 }
 
-pub(super) fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
+fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
     let right = Align::Right;
     let align = [Align::Left, right, right, right, right, right, right];
     let titles =

@@ -239,7 +239,7 @@ impl PastWindow {
         }
     }
 
-    pub(super) fn from_tables(
+    fn from_tables(
         connection: &mut Connection,
         from: Option<Timestamp>,
         to: Option<Timestamp>,

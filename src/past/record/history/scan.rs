@@ -18,7 +18,7 @@ use lockscope_base::znode::Timestamp;
 
 /// The sums of the contenders of one lock or client, within the requested time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sums {
+pub struct Sums {
     /// The number of acquisitions.
     pub handovers: u64,
     /// The number of requests in vain.
@@ -33,7 +33,7 @@ pub(super) struct Sums {
 
 /// The result of the pass.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub struct Found {
     /// The ids of the rows, which rise in the order in which contenders were first seen.
     ids: Vec<i64>,
     /// The weight of each row in milliseconds, if the worst are listed.
@@ -67,13 +67,13 @@ struct Filter {
 }
 
 /// Returns whether all rows are requested.
-pub(super) fn is_of_all(query: &HistoryQuery) -> bool {
+pub fn is_of_all(query: &HistoryQuery) -> bool {
     let HistoryQuery { lock, session, client, from, to, .. } = query;
     lock.is_none() && session.is_none() && client.is_none() && from.is_none() && to.is_none()
 }
 
 /// Scans all rows with ids in a range.
-pub(super) fn scan_range(
+fn scan_range(
     connection: &Connection,
     query: &HistoryQuery,
     until: Option<Timestamp>,
@@ -102,7 +102,7 @@ fn seen_until(connection: &Connection, to: i64) -> rusqlite::Result<i64> {
 /// Scans the requested rows. For a lock, session or client it is linear in their rows. Otherwise it
 /// reads an index entry for each contender present at the beginning, and the rows of those that
 /// came before the end.
-pub(super) fn scan(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<Found> {
+pub fn scan(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<Found> {
     if is_of_all(query) {
         return scan_range(connection, query, until, i64::MIN..=i64::MAX);
     }
@@ -344,7 +344,7 @@ const MIN_ROWS: i64 = 50_000;
 type Seen = (Option<i64>, Option<i64>, Option<i64>, Option<i64>);
 
 /// Scans all requested rows: the later half in another thread, with a connection of its own.
-pub(super) fn halves_scan(
+pub fn halves_scan(
     connection: &Connection,
     mut second: Store,
     query: &HistoryQuery,

@@ -27,7 +27,7 @@ UPDATE merge_place SET before = ifnull((
     WHERE new.id = merge_place.id AND later.id <= ?1 ORDER BY later.from_ms, later.id LIMIT 1), 9223372036854775807)";
 
 /// The stream of a recording that is being filled, within a transaction of its store.
-pub(super) struct StreamMerge<'a> {
+pub struct StreamMerge<'a> {
     store: &'a mut Store,
     log: &'a mut Past,
     /// The times to fill.
@@ -288,7 +288,7 @@ fn renumber(sql: &Connection, last: i64) -> rusqlite::Result<()> {
 
 /// A part of a segment.
 #[derive(Debug)]
-pub(super) struct Piece {
+struct Piece {
     pub time: TimeRange,
     /// The state at the beginning, compressed.
     pub state: Vec<u8>,
@@ -300,7 +300,7 @@ pub(super) struct Piece {
 
 /// Returns the pieces of a segment for some times within it, which are in order. What happens at
 /// the first moment of a later piece is a part of its state.
-pub(super) fn cut(
+fn cut(
     segment: &SegmentInfo,
     WholeSegment { mut state, entries, .. }: WholeSegment,
     times: &[TimeRange],

@@ -199,7 +199,7 @@ impl Source {
 
 /// The time of an event, and the time not seen before it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub struct Moment {
     pub at: Timestamp,
     /// The time up to which everything had been seen; `None` while everything is seen.
     pub unseen_since: Option<Timestamp>,
@@ -213,12 +213,7 @@ impl Moment {
 }
 
 /// Returns the row of a contender.
-pub(super) fn find<'a>(
-    table: &'a LockTable,
-    lock: LockId,
-    id: &ContenderId,
-    node: Option<&str>,
-) -> Option<ContenderRow<'a>> {
+pub fn find<'a>(table: &'a LockTable, lock: LockId, id: &ContenderId, node: Option<&str>) -> Option<ContenderRow<'a>> {
     let lock = table.lock(lock)?;
     let node = node.unwrap_or(&id.node);
     let places = match lock.kind() {
@@ -233,7 +228,7 @@ pub(super) fn find<'a>(
 }
 
 /// Returns the bounds of the acquisition of a holder that already held when everything was read.
-pub(super) fn held_since(row: ContenderRow<'_>, table: &LockTable, moment: Moment) -> Option<TimeBounds> {
+pub fn held_since(row: ContenderRow<'_>, table: &LockTable, moment: Moment) -> Option<TimeBounds> {
     let held = table.hold_bounds(row.contender, moment.at)?;
     let ago = |time: std::time::Duration| {
         Timestamp(moment.at.0.saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)))
@@ -279,7 +274,7 @@ impl ContenderRecord {
 }
 
 /// Returns the beginning of a query whose rows [`record`] reads.
-pub(super) fn select(connection: &Connection) -> rusqlite::Result<String> {
+pub fn select(connection: &Connection) -> rusqlite::Result<String> {
     let [deleted_by, source] = [super::or_null(connection, "deleted_by")?, super::or_null(connection, "source")?];
     Ok(format!(
         "SELECT contender.id, lock.path, lock.name, lock.recipe, client.address, client.name, contender.session,
@@ -290,7 +285,7 @@ pub(super) fn select(connection: &Connection) -> rusqlite::Result<String> {
 }
 
 /// Reads a row; `None` when its path is one that this program never writes.
-pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
+pub fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
     let Ok(path) = ZnodePath::new(&row.get::<_, String>(1)?) else { return Ok(None) };
     let recipe: String = row.get(3)?;
     let recipe = Recipe::named(&recipe).unwrap_or(Recipe::UnknownQueue);
@@ -325,7 +320,7 @@ pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>>
 }
 
 /// Returns the name of a mode.
-pub(super) fn mode_id(mode: RequestMode) -> &'static str {
+pub fn mode_id(mode: RequestMode) -> &'static str {
     match mode {
         RequestMode::Exclusive => "exclusive",
         RequestMode::Read => "read",

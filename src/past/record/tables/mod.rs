@@ -96,7 +96,7 @@ pub fn create(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
 pub const TABLES_VERSION: i64 = 2;
 
 /// Creates the tables, their indexes and their views if they are missing.
-pub(super) const SCHEMA: &str = r"
+const SCHEMA: &str = r"
 -- Times are milliseconds since 1970-01-01 UTC, by the clock of the machine that recorded; the views that end in _utc show them as
 -- text. Text that came from a znode stands here as it is: escape it before a terminal shows it.
 

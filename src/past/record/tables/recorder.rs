@@ -92,7 +92,7 @@ impl TableRecorder {
     /// Makes spans too, for [`take_spans`](Self::take_spans). `gap` is the time since an
     /// earlier run, whose tables this recorder does not continue.
     #[must_use]
-    pub(super) fn with_spans(mut self, gap: Option<GapRecord>) -> Self {
+    fn with_spans(mut self, gap: Option<GapRecord>) -> Self {
         if let Some(contenders) = &mut self.contenders {
             contenders.tracer = Tracer::on();
         }
@@ -284,7 +284,7 @@ impl TableRecorder {
     }
 
     /// Takes the spans of the rows that were last taken, and the number of those lost.
-    pub(super) fn take_spans(&mut self) -> (Vec<Span>, u64) {
+    fn take_spans(&mut self) -> (Vec<Span>, u64) {
         std::mem::take(&mut self.spans)
     }
 

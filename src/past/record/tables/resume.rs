@@ -25,7 +25,7 @@ type NodeKey = (ZnodePath, String, Zxid);
 
 /// The contenders that were present when the earlier run ended.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Unfinished {
+pub struct Unfinished {
     by_node: FxHashMap<NodeKey, ContenderRecord>,
     /// Contenders whose nodes had not been read: they cannot be found again.
     others: Vec<ContenderRecord>,
@@ -68,7 +68,7 @@ impl Unfinished {
 
 /// Reads the contenders that were certainly present at `at`. Those that have not ended yet are
 /// present at the end of time.
-pub(super) fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Result<Vec<ContenderRecord>> {
+fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Result<Vec<ContenderRecord>> {
     let select = contender::select(connection)?;
     let mut statement = connection.prepare(&format!(
         "{select} WHERE ifnull(ended_before, 9223372036854775807) >= ?1 AND ifnull(ended_after, 9223372036854775807) >= ?1
@@ -89,13 +89,13 @@ pub(super) fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Resu
 }
 
 /// Returns the time up to which earlier runs had seen everything; `None` without an earlier run.
-pub(super) fn recorded_until(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
+pub fn recorded_until(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
     let until = connection.query_row("SELECT max(until_at) FROM recording", [], |row| row.get::<_, Option<i64>>(0))?;
     Ok(until.map(Timestamp))
 }
 
 /// Returns the gap that was open when the earlier run ended.
-pub(super) fn open_gap(connection: &Connection) -> rusqlite::Result<Option<GapRecord>> {
+pub fn open_gap(connection: &Connection) -> rusqlite::Result<Option<GapRecord>> {
     let query = "SELECT id, began_at, reason FROM gap WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1";
     let gap = |row: &rusqlite::Row<'_>| {
         Ok(GapRecord { id: row.get(0)?, began_at: Timestamp(row.get(1)?), ended_at: None, reason: row.get(2)? })
@@ -104,7 +104,7 @@ pub(super) fn open_gap(connection: &Connection) -> rusqlite::Result<Option<GapRe
 }
 
 /// Returns the id after the largest one in a table.
-pub(super) fn next_id(connection: &Connection, query: &str) -> rusqlite::Result<i64> {
+pub fn next_id(connection: &Connection, query: &str) -> rusqlite::Result<i64> {
     Ok(connection.query_row(query, [], |row| row.get::<_, Option<i64>>(0))?.unwrap_or(0).saturating_add(1))
 }
 

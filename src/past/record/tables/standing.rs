@@ -32,7 +32,7 @@ struct LockStanding {
 /// Tracks contenders: [`Happening`]s go in, rows come out. Memory grows with the present
 /// contenders.
 #[derive(Clone, Debug)]
-pub(super) struct StandingContenders {
+pub struct StandingContenders {
     no_data: bool,
     source: Source,
     next_id: i64,

@@ -34,7 +34,7 @@ pub struct GapRecord {
 
 /// Tracks when the table of locks stops being live, and when it is live again.
 #[derive(Clone, Debug)]
-pub(super) struct Gaps {
+pub struct Gaps {
     next_id: i64,
     open: Option<GapRecord>,
     pub changed: Vec<GapRecord>,
@@ -168,7 +168,7 @@ impl EnsembleRecord {
 
 /// Follows the time line of the ensemble, and turns its changes into rows.
 #[derive(Clone, Debug)]
-pub(super) struct EnsembleRows {
+pub struct EnsembleRows {
     next_id: i64,
     source: Source,
     /// The revision of the line whose events are rows; `None` before the first.
@@ -272,7 +272,7 @@ impl EnsembleRows {
 }
 
 /// Writes a row.
-pub(super) fn write(connection: &Connection, row: &EnsembleRecord) -> rusqlite::Result<()> {
+pub fn write(connection: &Connection, row: &EnsembleRecord) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
         "REPLACE INTO ensemble_event (id, what, member, epoch, began_after, began_before, ended_after, ended_before, detail, source)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -285,12 +285,12 @@ pub(super) fn write(connection: &Connection, row: &EnsembleRecord) -> rusqlite::
 }
 
 /// Reads the rows that earlier runs left open.
-pub(super) fn unfinished(connection: &Connection) -> rusqlite::Result<Vec<EnsembleRecord>> {
+pub fn unfinished(connection: &Connection) -> rusqlite::Result<Vec<EnsembleRecord>> {
     rows(connection, "ended_before IS NULL", TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) })
 }
 
 /// Reads the rows that overlap a time range. An event that ends later is open.
-pub(super) fn within(connection: &Connection, time: TimeRange) -> rusqlite::Result<Vec<EnsembleRecord>> {
+pub fn within(connection: &Connection, time: TimeRange) -> rusqlite::Result<Vec<EnsembleRecord>> {
     let mut found = rows(connection, "ifnull(ended_before, 9223372036854775807) >= ?1 AND began_before <= ?2", time)?;
     for row in &mut found {
         row.ended = row.ended.filter(|ended| ended.before <= time.to);

@@ -75,7 +75,7 @@ struct Ended {
 
 /// Makes spans, if they are wanted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tracer(Option<Box<SpanMaker>>);
+pub struct Tracer(Option<Box<SpanMaker>>);
 
 impl Tracer {
     /// Returns a tracer that makes spans.
@@ -120,7 +120,7 @@ impl Tracer {
 /// Makes spans. Memory grows with the present contenders and the locks of the last ten minutes,
 /// both bounded.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SpanMaker {
+pub struct SpanMaker {
     locks: FxHashMap<Arc<RecordedLock>, LockTrace>,
     /// The contenders that acquired, by the ids of their rows.
     holders: FxHashMap<i64, Traced>,

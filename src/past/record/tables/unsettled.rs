@@ -66,7 +66,7 @@ pub(super) struct SettledEnd {
 
 /// The ends that wait for answers of the servers. Bounded.
 #[derive(Clone, Debug, Default)]
-pub(super) struct UnsettledEnds {
+pub struct UnsettledEnds {
     ends: VecDeque<UnsettledEnd>,
     deleted: VecDeque<DeletedNode>,
     /// The settled endings to be written.
