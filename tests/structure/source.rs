@@ -217,6 +217,20 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
+/// Returns the number of lines of the modules in a file that are compiled only for tests.
+pub fn lines_of_tests(text: &str) -> usize {
+    let mut count = 0;
+    let mut is_in_tests = false;
+    let lines: Vec<&str> = text.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        let begins = line.ends_with('{') && line.contains("mod ") && at > 0 && lines[at - 1] == "#[cfg(test)]";
+        is_in_tests |= begins;
+        count += usize::from(is_in_tests);
+        is_in_tests &= *line != "}";
+    }
+    count
+}
+
 /// Returns whether an item is compiled only for tests.
 pub fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {

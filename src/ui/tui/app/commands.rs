@@ -1,9 +1,18 @@
-//! Maps keys and typed names to commands.
+//! What keys and typed names mean, and which keys the config file may give to commands.
+//!
+//! A key belongs to playback first, then to the tour, then to the screen, then to paging in a text,
+//! and last to the commands that work everywhere. The config file may bind other keys, and it may
+//! define commands of its own; both are refused with a reason if a key would then mean two things
+//! on one screen.
 
-use super::screens::SCREENS;
+use super::screens::{Content, SCREENS};
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::{Bindings, Command, CommandEntry, FixedKey, commands, habit};
+use crate::tui::own_command::{OwnCommand, OwnProgram};
 use crate::tui::screen::Screen;
+
+#[cfg(test)]
+mod tests;
 
 /// Maximum edit distance between a typed name and the command that is suggested for it.
 const MAX_TYPOS: usize = 2;
@@ -127,133 +136,156 @@ impl NoSuchCommand {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The keys that the config file gives to a command.
+#[derive(Clone, Debug)]
+pub struct WantedKeys<P> {
+    /// Where the config file says so. Returned with a refusal.
+    pub place: P,
+    /// The name of the command.
+    pub command: String,
+    /// The names of the keys, such as `x`, `ctrl-d`, `space` or `f5`.
+    pub keys: Vec<String>,
+}
 
-    /// Whether the keys of a command work at any time, and not only in the tour or in playback.
-    fn is_always_bound(entry: &CommandEntry) -> bool {
-        !entry.command.is_of_tour() && !entry.command.is_of_playing()
-    }
-
-    #[test]
-    fn no_key_means_two_things_on_one_screen() {
-        for screen in SCREENS.iter().map(|entry| entry.screen) {
-            let mut bound = Vec::new();
-            for entry in commands().filter(|entry| screen.has(entry.command) && is_always_bound(entry)) {
-                let is_own = screen.entry().commands.contains(&entry.command);
-                for key in entry.keys {
-                    assert!(!bound.contains(&(*key, is_own)), "{key:?} is bound twice on {screen:?}");
-                    bound.push((*key, is_own));
+impl Bindings {
+    /// Binds the wanted keys, unless a key would then mean two things on one screen. A refused
+    /// command keeps its keys from `earlier`. Returns the bindings, and the place and reason of
+    /// each refusal.
+    pub fn read<P>(wanted: Vec<WantedKeys<P>>, earlier: &Self) -> (Self, Vec<(P, String)>) {
+        let (mut bindings, mut refused, mut taken) = (Self::default(), Vec::new(), Vec::new());
+        let mut kept = Vec::new();
+        for WantedKeys { place, command, keys } in wanted {
+            match understood(&command, &keys) {
+                Ok((entry, keys)) => {
+                    bindings.bind(entry.command, keys);
+                    taken.push((place, entry));
+                }
+                Err(why) => {
+                    refused.push((place, why));
+                    kept.push(command);
                 }
             }
         }
+        // All keys are bound before the check, so that two commands may swap their keys. Of two
+        // commands that clash, the later one is refused.
+        while let Some(at) = (0..taken.len()).rev().find(|at| bindings.clash(taken[*at].1).is_some()) {
+            let (place, entry) = taken.remove(at);
+            if let Some(why) = bindings.clash(entry) {
+                refused.push((place, why));
+            }
+            bindings.unbind(entry.command);
+            kept.push(entry.name.to_owned());
+        }
+        for command in kept {
+            bindings.keep(&command, earlier);
+        }
+        (bindings, refused)
     }
 
-    #[test]
-    fn every_command_has_a_unique_name_and_a_help_text() {
-        for (at, entry) in commands().enumerate() {
-            assert!(entry.help.len() > 5 && !entry.help.ends_with('.'), "{:?}", entry.command);
-            assert!(commands().take(at).all(|other| other.command != entry.command));
-            let named =
-                |name: &str| commands().filter(|other| other.name == name || other.synonyms.contains(&name)).count();
-            assert!([entry.name].iter().chain(entry.synonyms).all(|name| named(name) == 1), "{:?}", entry.command);
-            assert!(!entry.keys.is_empty() || entry.argument.is_some(), "{:?} cannot be reached", entry.command);
+    /// Binds the keys that a command had in `earlier`, unless they mean something else now.
+    pub fn keep(&mut self, command: &str, earlier: &Self) {
+        let Some(entry) = commands().find(|entry| entry.name == command) else { return };
+        let Some(keys) = earlier.chosen(entry.command) else { return };
+        self.bind(entry.command, keys.to_vec());
+        if self.clash(entry).is_some() {
+            self.unbind(entry.command);
         }
     }
 
-    #[test]
-    fn the_table_has_one_row_for_each_screen() {
-        for (at, entry) in SCREENS.iter().enumerate() {
-            assert_eq!(entry.screen as usize, at, "{}", entry.title);
+    /// Why a key cannot be bound to a command that answers a plan; `None` when it can.
+    fn answers_already(&self, entry: &CommandEntry) -> Option<String> {
+        let answers = [FixedKey::Yes, FixedKey::Enter, FixedKey::Leave];
+        let taken = self.keys(entry).iter().find(|key| answers.iter().any(|answer| answer.is(**key)))?;
+        Some(format!("`{}` is another answer already, so it cannot be `{}`", taken.name(), entry.name))
+    }
+
+    /// Why a command cannot have its keys; `None` when it can.
+    fn clash(&self, entry: &CommandEntry) -> Option<String> {
+        if entry.command.is_of_plan() {
+            return self.answers_already(entry);
         }
-        assert_eq!(Screen::Help as usize + 1, SCREENS.len(), "the last one");
+        let own = |screen: &super::screens::ScreenEntry, of: &CommandEntry| screen.commands.contains(&of.command);
+        SCREENS.iter().filter(|screen| screen.screen.has(entry.command)).find_map(|screen| {
+            let mut others = commands().filter(|other| {
+                other.command != entry.command
+                    && screen.screen.has(other.command)
+                    && own(screen, other) == own(screen, entry)
+                    && other.command.is_of_tour() == entry.command.is_of_tour()
+                    && other.command.is_of_playing() == entry.command.is_of_playing()
+            });
+            let keys = self.keys(entry);
+            let (other, key) =
+                others.find_map(|other| Some((other, self.keys(other).iter().find(|key| keys.contains(key))?)))?;
+            let (label, title) = (key.name(), screen.title);
+            Some(format!("`{label}` means `{}` in {title} already, so it cannot be `{}`", other.name, entry.name))
+        })
+    }
+}
+
+fn understood(command: &str, keys: &[String]) -> Result<(&'static CommandEntry, Vec<Key>), String> {
+    let entry = commands().find(|entry| entry.name == command).ok_or_else(|| match nearest_name(command) {
+        Some(meant) => format!("there is no command `{command}`; perhaps {meant} is meant"),
+        None => format!("there is no command `{command}`; Help lists them all"),
+    })?;
+    Ok((entry, keys.iter().map(|name| bindable(name)).collect::<Result<_, _>>()?))
+}
+
+/// Returns the key of this name, if it can be bound. The error is a part of a sentence.
+pub(super) fn bindable(name: &str) -> Result<Key, String> {
+    let key = Key::read(name).filter(|key| !FixedKey::Interrupt.is(*key));
+    key.ok_or_else(|| format!("`{name}` cannot be bound: choose a letter, ctrl-d, space, tab, f5 or page-down"))
+}
+
+/// The longest name of a command, in bytes: Help and messages show it.
+const MAX_NAME_BYTES: usize = 32;
+
+impl OwnCommand {
+    /// Returns the key of this name; the error is a part of a sentence.
+    pub fn read_key(name: &str) -> Result<Key, String> {
+        bindable(name)
     }
 
-    #[test]
-    fn help_and_quit_work_on_every_screen() {
-        for screen in SCREENS.iter().map(|entry| entry.screen) {
-            assert_eq!(pressed(Key::Char('?'), screen, false), Some(Command::Go(Screen::Help)));
-            assert_eq!(pressed(Key::Char('q'), screen, false), Some(Command::Quit));
-            assert_eq!(pressed(Key::Ctrl('c'), screen, false), Some(Command::Quit));
-            assert_eq!(pressed(Key::Esc, screen, false), Some(Command::Back));
+    /// Returns the screen of this name; the error is a part of a sentence.
+    pub fn read_screen(name: &str) -> Result<Screen, String> {
+        let found = SCREENS.iter().find(|entry| entry.go().name == name).map(|entry| entry.screen);
+        let known = || SCREENS.iter().map(|entry| entry.go().name).collect::<Vec<_>>().join(", ");
+        found.ok_or_else(|| format!("there is no screen `{name}`: there are {}", known()))
+    }
+
+    /// Returns the screens on which all values that a program needs can be known.
+    pub fn usual_screens(run: &OwnProgram) -> Vec<Screen> {
+        SCREENS.iter().map(|entry| entry.screen).filter(|screen| run.is_on(*screen)).collect()
+    }
+
+    /// Returns why a name cannot be that of a command; `None` when it can.
+    pub fn refuse_name(name: &str) -> Option<String> {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.chars().all(is_plain) {
+            return Some(format!(
+                "{name:?} is no name for a command: up to {MAX_NAME_BYTES} letters, digits, dots, dashes and underscores are"
+            ));
         }
+        let taken = commands().any(|entry| entry.name == name || entry.synonyms.contains(&name));
+        taken.then(|| format!("`{name}` is a command of lockscope: choose another name"))
     }
 
-    #[test]
-    fn space_on_contend_stops_the_clients_but_advances_a_tour() {
-        assert_eq!(pressed(Key::Char(' '), Screen::Contend, false), Some(Command::StopOrGo));
-        assert_eq!(pressed(Key::Char(' '), Screen::Contend, true), Some(Command::TourNext));
-        assert_eq!(pressed(Key::Char('s'), Screen::Contend, true), Some(Command::StopOrGo));
-        assert_eq!(pressed(Key::Right, Screen::Contend, true), Some(Command::PlayStep));
-        assert_eq!(pressed(Key::Char('l'), Screen::Contend, false), Some(Command::Right));
-        assert_eq!(pressed(Key::Right, Screen::Queue, false), Some(Command::Right));
-    }
-
-    #[test]
-    fn the_keys_of_the_tour_work_only_while_it_runs() {
-        for (key, during, otherwise) in [
-            ('n', Command::TourNext, Some(Command::NextMatch)),
-            ('N', Command::TourNextScene, Some(Command::PreviousMatch)),
-            ('b', Command::TourBack, None),
-            ('P', Command::TourPlay, None),
-            (' ', Command::TourNext, Some(Command::PageDown)),
-        ] {
-            assert_eq!(pressed(Key::Char(key), Screen::Locks, true), Some(during));
-            assert_eq!(pressed(Key::Char(key), Screen::Locks, false), otherwise);
+    /// Returns why the command cannot have its key beside the commands of lockscope and those
+    /// before it; `None` when it can.
+    pub fn clash(&self, bindings: &Bindings, before: &[Self]) -> Option<String> {
+        let (label, name) = (self.key.name(), &self.name);
+        let shared =
+            |other: &&Self| other.key == self.key && other.screens.iter().any(|screen| self.screens.contains(screen));
+        if let Some(other) = before.iter().find(shared) {
+            return Some(format!("`{label}` means `{}` already, so it cannot be `{name}`", other.name));
         }
-    }
-
-    #[test]
-    fn the_keys_of_less_move_in_a_text() {
-        let place = KeyPlace { reads_text: true, ..place(Screen::Unreadable, false) };
-        for (key, does) in [
-            (' ', Command::PageDown),
-            ('f', Command::PageDown),
-            ('b', Command::PageUp),
-            ('d', Command::HalfPageDown),
-            ('u', Command::HalfPageUp),
-            ('j', Command::Down),
-            ('N', Command::PreviousMatch),
-        ] {
-            assert_eq!(command(Key::Char(key), place, &Bindings::default()), Some(does), "{key}");
-        }
-    }
-
-    #[test]
-    fn a_key_that_does_nothing_says_what_to_press() {
-        let said = |key| strange(Key::Char(key), place(Screen::Timeline, false), &Bindings::default(), false);
-        assert_eq!(said('@'), "7 shows what this console has changed, and 6 what happened.");
-        assert_eq!(said('x'), "x (delete) does nothing here; it works in Locks, Queue.");
-        assert_eq!(said('%'), "% does nothing here; ? lists the keys.");
-    }
-
-    fn place(screen: Screen, in_tour: bool) -> KeyPlace {
-        KeyPlace { screen, reads_text: false, in_tour, in_past: false }
-    }
-
-    fn pressed(key: Key, screen: Screen, in_tour: bool) -> Option<Command> {
-        command(key, place(screen, in_tour), &Bindings::default())
-    }
-
-    fn named_on_locks(name: &str) -> Result<&'static CommandEntry, NoSuchCommand> {
-        named(name, Screen::Locks, &Bindings::default())
-    }
-
-    #[test]
-    fn a_single_letter_means_the_command_of_that_key_on_this_screen() {
-        assert_eq!(named("d", Screen::Contend, &Bindings::default()).unwrap().command, Command::Delay);
-        assert_eq!(named("d", Screen::Queue, &Bindings::default()).unwrap().command, Command::Go(Screen::Node));
-    }
-
-    #[test]
-    fn a_name_may_be_shortened_while_it_is_unambiguous() {
-        assert_eq!(named_on_locks("q").unwrap().command, Command::Quit, "as the key");
-        assert_eq!(named_on_locks("pa").unwrap_err(), NoSuchCommand::Ambiguous("pa".into(), "page-up", "page-down"));
-        assert_eq!(named_on_locks("qui").unwrap().command, Command::Quit);
-        assert_eq!(named_on_locks("lock").unwrap().command, Command::Lock, "an exact name wins over `locks`");
-        assert!(matches!(named_on_locks(""), Err(NoSuchCommand::Unknown(_))));
-        assert_eq!(named_on_locks("describe").unwrap().command, Command::Go(Screen::Node), "as in k9s");
-        assert_eq!(named_on_locks("sesions").unwrap_err(), NoSuchCommand::Misspelt("sesions".into(), "sessions"));
+        SCREENS.iter().filter(|entry| self.screens.contains(&entry.screen)).find_map(|entry| {
+            let reads_text = matches!(entry.content, Content::Text(_)) || !entry.panes.is_empty();
+            let taken = commands().find(|other| {
+                let pages = reads_text && bindings.pager_keys(other).contains(&self.key);
+                pages || (entry.screen.has(other.command) && bindings.keys(other).contains(&self.key))
+            });
+            let (title, other) = (entry.title, taken?.name);
+            Some(format!("`{label}` means `{other}` in {title} already, so it cannot be `{name}`"))
+        })
     }
 }

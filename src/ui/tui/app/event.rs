@@ -1,14 +1,16 @@
 //! The events that change the state of the screen, and the effects that it returns.
+//!
+//! Besides plain values they carry two requests with their replies: what is written into the past
+//! or taken in from logs ([`TakeIn`], [`TakenIn`], [`Recorded`]), and a move through a recording
+//! ([`Travel`], [`Arrival`]).
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{
-    Arrival, CommandReport, ConfigChange, EnsembleReport, Filter, FleetSide, Recorded, TakeIn, TakenIn, Tour, Travel,
-};
+use super::{CommandReport, ConfigChange, EnsembleReport, Filter, FleetSide, Tour, World};
 use crate::tui::keymap::key::{Key, Mouse};
 use crate::tui::own_command::PreparedCommand;
-use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 use lockscope_lab::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
 use lockscope_lab::demo::SceneCommand;
 use lockscope_live::admin;
@@ -17,9 +19,11 @@ use lockscope_live::admin::{Confirmed, DeletePlan};
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::NodeReading;
 use lockscope_live::zk::survey::WatchersWanted;
+use lockscope_model::diagnose::Severity;
 use lockscope_model::members::ComparedNodes;
-use lockscope_model::queue::LedBefore;
-use lockscope_past::record::Batch;
+use lockscope_model::queue::{LedBefore, LockName};
+use lockscope_past::record::history::PastGap;
+use lockscope_past::record::{Batch, LostBatches, TimedEntry};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditReading {
@@ -197,4 +201,98 @@ impl Update {
         self.redraw |= then.redraw;
         self.effects.extend(then.effects);
     }
+}
+
+/// The result of an [`Effect::Record`](super::Effect::Record).
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// The earliest moment that can be replayed; `None` when there is none.
+    pub since: Option<Timestamp>,
+    /// Why writing fails at the moment, as a sentence without a full stop.
+    pub trouble: Option<String>,
+    /// Batches that could not be written and were dropped.
+    pub lost: Option<LostBatches>,
+}
+
+/// What to take in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakeIn {
+    /// The places of the logs.
+    pub folders: Vec<PathBuf>,
+    /// The console's session, which the right logs know.
+    pub session: SessionId,
+    /// The beginning of the console's own past.
+    pub until: Timestamp,
+    /// The elections that nobody leads and whose last leader is wanted.
+    pub leaderless: Vec<ZnodePath>,
+}
+
+/// What was taken in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenIn {
+    /// The new beginning of the past.
+    pub since: Timestamp,
+    /// The number of transactions that were read.
+    pub transactions: u64,
+    /// The last leaders of the wanted elections.
+    pub leaders: Vec<LedBefore>,
+}
+
+/// The outline of a recording, from its beginning to its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outline {
+    pub from: Timestamp,
+    pub until: Timestamp,
+    /// The number of events in each of several equal periods.
+    pub density: Vec<u32>,
+    /// The gaps, with their reasons.
+    pub gaps: Vec<PastGap>,
+    /// The raised findings, with their times.
+    pub findings: Vec<RaisedFinding>,
+}
+
+/// A finding, and when it was raised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaisedFinding {
+    pub at: Timestamp,
+    pub severity: Severity,
+    /// The code of the finding.
+    pub code: String,
+}
+
+/// A destination in a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Travel {
+    /// To a moment that the user named. Fails if it is before the beginning.
+    At(Timestamp),
+    /// To a moment, or to the nearest known one.
+    To(Timestamp),
+    /// To the first moment whose state is completely known.
+    Start,
+    /// To the next or the previous event, of all locks or of one.
+    Event { forward: bool, lock: Option<LockName> },
+    /// To the next or the previous finding that was raised.
+    Finding { forward: bool },
+    /// Forwards to this moment, during playback.
+    Play { until: Timestamp },
+}
+
+/// The result of a move through a recording.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    pub at: Timestamp,
+    pub what: Arrived,
+    /// The outline of the recording, if it has changed.
+    pub outline: Option<Outline>,
+}
+
+/// The state at the new moment of a recording.
+#[derive(Clone, Debug)]
+pub enum Arrived {
+    /// The whole state.
+    World(Box<World>),
+    /// The entries since the moment shown before.
+    Entries(Vec<TimedEntry>),
+    /// The move failed: why the shown moment stays, as a sentence.
+    Nowhere(String),
 }

@@ -1,11 +1,24 @@
-//! Questions to the state: the lowest layer of `App`, which calls none of the others.
+//! Questions to the state: what the screen shows, and where the user is.
+//!
+//! This is the lowest layer of `App`; it calls none of the others. Three times must not be
+//! confused: [`App::clock`] is the wall clock, `moment` is the time of the followed state (now, or
+//! a moment of a recording), and [`App::now`] is the time of what is on the screen, which a pause
+//! or a lost connection stops.
+//!
+//! After the state come the user's place (the screen, its pane, the open prompt) and the test
+//! clients as the screen shows them.
 
+use super::contend::{CannotJoin, Destination, FleetSide, Fleets, SlowMotion};
+use super::list::List;
 use super::{
-    App, Area, AuditLog, EnsembleRow, Filter, Paused, Replay, Screen, Settings, Tour, WatchedEnsembles, World,
+    App, Area, AuditLog, Cursor, Deletion, EnsembleRow, Filter, Layout, Notice, Pane, Paused, Prompt, Replay, Screen,
+    Settings, Tags, Tour, WatchedEnsembles, Working, World,
 };
+use crate::tui::app::contend::clients::FleetComparison;
 use crate::tui::keymap::{Bindings, Command};
 use crate::tui::page::{Columns, Tone, Writer};
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_lab::contend::{ClientId, ClientStatus};
 use lockscope_live::admin::audit::AuditEntry;
 use lockscope_model::queue::{ConnectionState, LockId, LockName, LockQueue};
 use lockscope_model::text::Charset;
@@ -180,5 +193,152 @@ impl App {
     /// The selected ensemble.
     pub(super) fn selected_ensemble(&self) -> Option<&EnsembleRow> {
         self.ensembles()?.row(self.cursors.ensembles.rank())
+    }
+
+    pub fn screen(&self) -> Screen {
+        self.navigation.screen
+    }
+
+    /// The lock whose queue was opened last, even if the lock is gone.
+    pub fn opened(&self) -> Option<&LockName> {
+        self.navigation.open.as_ref()
+    }
+
+    /// The pane of Queue that has the keys.
+    pub fn pane(&self) -> Pane {
+        self.navigation.pane
+    }
+
+    pub fn contender_cursor(&self) -> &Cursor<ZnodePath> {
+        &self.cursors.contenders
+    }
+
+    pub fn prompt(&self) -> Option<&Prompt> {
+        self.footer.prompt.as_ref()
+    }
+
+    pub fn notice(&self) -> Option<&Notice> {
+        self.footer.notice.as_ref()
+    }
+
+    /// The layout; `None` when the terminal is too small.
+    pub fn layout(&self) -> Option<Layout> {
+        self.layout
+    }
+
+    /// The list that has the keys; `None` when a text has them.
+    pub(super) fn focused_list(&self) -> Option<&'static dyn List<App>> {
+        self.navigation.screen.list().filter(|_| self.navigation.pane == Pane::List)
+    }
+
+    /// The next pane; after the last one, the first.
+    pub fn next_pane(&self) -> Pane {
+        self.navigation.pane_beside(true)
+    }
+
+    /// The index of the only page below the list when there is no room for two. A page that has the
+    /// keys is the one shown. While the list has the keys, Queue shows the diagnosis if the lock
+    /// has a finding, else the details. `None` when all pages are visible.
+    pub(super) fn only_pane(&self, width: u16) -> Option<usize> {
+        let panes = self.screen().entry().panes;
+        if panes.len() < 2 || Layout::pane_width(width, panes.len()) < width {
+            return None;
+        }
+        let wrong = || self.world().open_lock().is_some_and(|lock| self.world().diagnosis().worst(lock.id()).is_some());
+        let shown = match self.navigation.pane {
+            Pane::List if self.screen() == Screen::Queue && wrong() => Pane::Findings,
+            Pane::List if self.screen() == Screen::Ensembles => Pane::Findings,
+            Pane::List => Pane::Details,
+            pane => pane,
+        };
+        panes.iter().position(|(pane, _)| *pane == shown)
+    }
+
+    /// Whether the user asked for the graph below Locks. The graph then also replaces the findings.
+    pub fn shows_graph(&self) -> bool {
+        self.screen() == Screen::Locks && self.navigation.shows_graph
+    }
+
+    pub fn deletion(&self) -> Option<&Deletion> {
+        self.deletions.open.as_ref()
+    }
+
+    pub fn working(&self) -> Option<&Working> {
+        self.deletions.working()
+    }
+
+    pub fn tags(&self) -> &Tags {
+        &self.deletions.tags
+    }
+}
+
+/// The name of the node that contains the console's own queues.
+const OWN_NODE: &str = "lockscope";
+
+impl App {
+    /// Returns the fleets that the screen shows: the current ones, or those at the time of the
+    /// pause.
+    pub fn fleets(&self) -> &Fleets {
+        self.shown.fleets(self.test_clients.fleets())
+    }
+
+    /// Returns the current number of living test clients, even while the screen is paused.
+    pub fn living_clients(&self) -> usize {
+        self.test_clients.fleets().living()
+    }
+
+    /// Returns whether any fleet is running or stopping now, even while the screen is paused.
+    pub fn has_fleets(&self) -> bool {
+        self.test_clients.fleets().is_active()
+    }
+
+    /// Returns the side whose clients are listed.
+    pub fn side(&self) -> FleetSide {
+        self.test_clients.side()
+    }
+
+    pub fn client_cursor(&self) -> &Cursor<ClientId> {
+        &self.cursors.clients[self.side() as usize]
+    }
+
+    pub fn selected_client(&self) -> Option<&ClientStatus> {
+        self.fleets().clients(self.side()).get(self.client_cursor().rank())
+    }
+
+    pub fn slow_motion(&self) -> SlowMotion {
+        *self.test_clients.motion()
+    }
+
+    /// Returns whether Contend shows the picture instead of figures and clients.
+    pub fn shows_picture(&self) -> bool {
+        self.screen() == Screen::Contend
+            && self.slow_motion().wants_picture()
+            && self.fleets().fleet(FleetSide::Left).is_some()
+    }
+
+    /// Returns the results of the comparison; empty if there is none.
+    pub fn comparison(&self) -> &FleetComparison {
+        &self.test_clients.comparison
+    }
+
+    /// Returns the node that contains the console's own queues. It is within an observed root, so
+    /// that the console shows the queues: `/lockscope` if a root covers it, or else a root below
+    /// `/lockscope`, or else the child `lockscope` of the first root.
+    pub fn own_node(&self) -> ZnodePath {
+        let own = ZnodePath::root().child(OWN_NODE);
+        let roots = &self.settings.roots;
+        if roots.iter().any(|root| own.is_within(root)) {
+            return own;
+        }
+        let within = roots.iter().find(|root| root.is_within(&own)).cloned();
+        within.or_else(|| roots.first().map(|root| root.child(OWN_NODE))).unwrap_or(own)
+    }
+
+    /// Returns how test clients would join the open lock; `None` if no lock is open.
+    pub fn destination(&self) -> Option<Result<Destination, CannotJoin>> {
+        let name = self.opened()?;
+        let table = self.live.table();
+        let lock = table.find(&name.path, name.name.as_deref()).and_then(|id| table.lock(id))?;
+        Some(Destination::of(lock))
     }
 }

@@ -3,16 +3,252 @@
 //!
 //! A screen implements [`ListScreen`], which describes its rows. Every such screen is a [`List`],
 //! which keys and mouse work on. `A` is the source of the rows: the [`App`](super::App), or a fake
-//! in a test.
+//! in a test. The selection of a list is a [`Cursor`], which follows a row's identity and not its
+//! position. A [`Sorting`] has the column to sort by, and a second one for rows that are equal in
+//! the first.
 
-mod order;
+use serde::Serialize;
 
-pub use self::order::{Directed, FixedOrder, ListOrder, Sorting};
-
-use super::cursor::{Cursor, Rows};
 use super::filter::{Filter, Matching};
 use crate::tui::screen::{Column, MARK_WIDTH, Placed, choose, place};
 use lockscope_base::znode::{SessionId, ZnodePath};
+use lockscope_model::report::json;
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod list_tests;
+
+/// Rows in an order. Each row has an identity that stays the same when the row moves.
+pub trait Rows<Id> {
+    fn len(&self) -> usize;
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Returns the position of a row; `None` when the row is gone.
+    fn rank(&self, id: &Id) -> Option<usize>;
+    /// Returns the identity of the row at a position.
+    fn id(&self, rank: usize) -> Option<Id>;
+}
+
+impl<Id, T: Rows<Id> + ?Sized> Rows<Id> for &T {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+
+    fn rank(&self, id: &Id) -> Option<usize> {
+        (**self).rank(id)
+    }
+
+    fn id(&self, rank: usize) -> Option<Id> {
+        (**self).id(rank)
+    }
+}
+
+/// What the selection follows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Anchor<Id> {
+    /// The first row, whichever that is.
+    #[default]
+    First,
+    /// The last row, whichever that is.
+    Last,
+    /// This row, wherever it moves.
+    On(Id),
+}
+
+/// The selected row of a list, and the visible part of the list.
+///
+/// The selection follows a row's identity: when rows before it come and go, it moves with its row,
+/// and keeps its line on the screen where possible. When its row vanishes, the selection moves to
+/// the row that is now at the same position.
+#[derive(Clone, Debug)]
+pub struct Cursor<Id> {
+    anchor: Anchor<Id>,
+    rank: usize,
+    top: usize,
+}
+
+impl<Id> Cursor<Id> {
+    pub fn first() -> Self {
+        Self { anchor: Anchor::First, rank: 0, top: 0 }
+    }
+
+    pub fn last() -> Self {
+        Self { anchor: Anchor::Last, rank: 0, top: 0 }
+    }
+
+    pub fn on(id: Id) -> Self {
+        Self { anchor: Anchor::On(id), rank: 0, top: 0 }
+    }
+
+    /// Returns the position of the selected row.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Returns the position of the first visible row.
+    pub fn top(&self) -> usize {
+        self.top
+    }
+
+    /// Returns whether the selection stays with the last row, whichever that is.
+    pub fn follows_last(&self) -> bool {
+        matches!(self.anchor, Anchor::Last)
+    }
+
+    pub fn selected(&self, rows: &(impl Rows<Id> + ?Sized)) -> Option<Id> {
+        rows.id(self.rank)
+    }
+
+    /// Moves the selection by a number of rows, up to the first or last row.
+    pub fn step(&mut self, by: isize, rows: &(impl Rows<Id> + ?Sized)) {
+        self.go(self.rank.saturating_add_signed(by), rows);
+    }
+
+    /// Selects the row at this position, or the last row when there are fewer.
+    pub fn go(&mut self, rank: usize, rows: &(impl Rows<Id> + ?Sized)) {
+        self.rank = rank.min(rows.len().saturating_sub(1));
+        self.anchor = rows.id(self.rank).map_or(Anchor::First, Anchor::On);
+    }
+
+    /// Finds the selected row again after rows came, went or moved, and keeps it within the
+    /// `height` visible rows. Logarithmic when `rows` is.
+    pub fn reanchor(&mut self, rows: &(impl Rows<Id> + ?Sized), height: usize) {
+        let last = rows.len().saturating_sub(1);
+        let before = self.rank;
+        self.rank = match &self.anchor {
+            Anchor::First => 0,
+            Anchor::Last => last,
+            Anchor::On(id) => rows.rank(id).unwrap_or_else(|| before.min(last)),
+        };
+        if let Anchor::On(id) = &mut self.anchor
+            && let Some(now) = rows.id(self.rank)
+        {
+            *id = now;
+        }
+        if self.rank >= before {
+            self.top += self.rank - before;
+        } else {
+            self.top = self.top.saturating_sub(before - self.rank);
+        }
+        self.scroll(rows.len(), height.max(1));
+    }
+
+    /// Moves the visible part as little as needed to show the selected row.
+    fn scroll(&mut self, len: usize, height: usize) {
+        self.top = self.top.min(len.saturating_sub(height));
+        self.top = self.top.clamp((self.rank + 1).saturating_sub(height), self.rank);
+    }
+
+    /// Scrolls to the selected row after the user moved the selection, as little as needed.
+    pub fn reveal(&mut self, rows: &(impl Rows<Id> + ?Sized), height: usize) {
+        self.scroll(rows.len(), height.max(1));
+    }
+}
+
+/// A column that a list can be sorted by.
+pub trait ListOrder: Copy + PartialEq + 'static {
+    /// All orders, in the sequence in which `s` cycles through them.
+    const ALL: &'static [Self];
+    /// Whether an order that is not reversed puts the greatest values first. Its sign then points
+    /// down.
+    const POINTS_DOWN: bool;
+
+    /// Returns the name on the command line and in the title.
+    fn id(self) -> &'static str;
+
+    /// Returns the column with this name, or the first whose name starts with it. Ignores case.
+    fn named(name: &str) -> Option<Self> {
+        let name = name.to_lowercase();
+        let exact = Self::ALL.iter().find(|order| order.id() == name);
+        exact.or_else(|| Self::ALL.iter().find(|order| !name.is_empty() && order.id().starts_with(&name))).copied()
+    }
+
+    /// Returns the next column that passes. Wraps around after the last one and tries this column
+    /// last.
+    #[must_use]
+    fn next(self, passes: impl Fn(Self) -> bool) -> Option<Self> {
+        let at = Self::ALL.iter().position(|order| *order == self).unwrap_or(0);
+        let (before, behind) = Self::ALL.split_at((at + 1).min(Self::ALL.len()));
+        behind.iter().chain(before).copied().find(|order| passes(*order))
+    }
+}
+
+/// The order of a list that cannot be sorted: it has no values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FixedOrder {}
+
+impl ListOrder for FixedOrder {
+    const ALL: &'static [Self] = &[];
+    const POINTS_DOWN: bool = false;
+
+    fn id(self) -> &'static str {
+        match self {}
+    }
+}
+
+/// One column, and whether its order is reversed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Directed<O> {
+    pub by: O,
+    pub reversed: bool,
+}
+
+/// The columns that rows are sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sorting<O> {
+    pub first: Directed<O>,
+    /// The column that decides between rows that are equal in the first.
+    pub then: Option<Directed<O>>,
+}
+
+impl<O: ListOrder> Sorting<O> {
+    /// Sorts by one column, in its usual direction.
+    pub fn by(order: O) -> Self {
+        Self { first: Directed { by: order, reversed: false }, then: None }
+    }
+
+    /// Returns whether a column is the first or the second.
+    pub fn has(&self, order: O) -> bool {
+        self.place_of(order).is_some()
+    }
+
+    /// Returns whether a column is the first (0) or the second (1), and whether it is reversed;
+    /// `None` when it is neither.
+    pub fn place_of(&self, order: O) -> Option<(usize, bool)> {
+        let keys = [Some(self.first), self.then];
+        keys.into_iter()
+            .enumerate()
+            .find_map(|(at, key)| key.filter(|key| key.by == order).map(|key| (at, key.reversed)))
+    }
+
+    /// Reverses both columns.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        let turn = |key: Directed<O>| Directed { reversed: !key.reversed, ..key };
+        Self { first: turn(self.first), then: self.then.map(turn) }
+    }
+
+    /// Parses `held`, `held waiting` or `held,-lock`. The error is the word that is not a column,
+    /// or the whole text when it has no column or more than two.
+    pub fn read(text: &str, named: impl Fn(&str) -> Option<O>) -> Result<Self, String> {
+        let mut keys = Vec::new();
+        for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
+            let (reversed, name) = word.strip_prefix('-').map_or((false, word), |name| (true, name));
+            let by = named(name).ok_or_else(|| word.to_owned())?;
+            if keys.iter().all(|key: &Directed<O>| key.by != by) {
+                keys.push(Directed { by, reversed });
+            }
+        }
+        match keys[..] {
+            [first] => Ok(Self { first, then: None }),
+            [first, then] => Ok(Self { first, then: Some(then) }),
+            _ => Err(text.to_owned()),
+        }
+    }
+}
 
 /// The rows, columns and orders of one list.
 pub trait ListScreen<A>: Sync {
@@ -343,5 +579,7 @@ impl<A, S: ListScreen<A>> List<A> for S {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Formats a value for a file. The error is a sentence that says why this is not possible.
+pub(super) fn to_json(value: &impl Serialize) -> Result<String, String> {
+    json::to_string_pretty(value).map_err(|error| format!("This cannot be written as JSON: {error}."))
+}

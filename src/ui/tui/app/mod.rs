@@ -1,25 +1,26 @@
 //! The state of the screen: an event comes in, effects go out as data.
 //!
 //! [`App::update`] depends only on the state, the event and the time. It draws nothing and never
-//! waits.
+//! waits. Every event takes the same way: the method for its kind, then what a step of the tour
+//! waits for, then the list of ensembles; if anything is to be redrawn, rows, selection and layout
+//! are computed again. Changes by time alone are events too: the tick of each second, and the time
+//! that [`App::next_due`] returned. While a tour runs, a step opens screens, acts and types as soon
+//! as each is possible. After a minute without a key, the clients of the tour run slowly until the
+//! next key.
 //!
 //! Each part owns its state (`Shown`, `TestClients`, `Deletions`, `Tour`, `AuditLog`, `Footer`, and
 //! others), handles the events that concern it, and returns effects. A rule that concerns several
-//! parts is a method of `App`. The files of `App` call each other downwards only. The layers, from
-//! the bottom up:
+//! parts is a method of `App`. The files of `App` call each other downwards only. From the bottom
+//! up:
 //!
-//! 1. Questions to the state: `facts`, `focus`, `contend::shown`.
-//! 2. Notices, texts and rows: `notice`, `export`, `tabs`, the rows in `lists` and `queue_picture`,
-//!    and the texts in `lock_pages`, `session_page`, `node_page`, `below_locks`,
-//!    `ensemble_pages`, `own_output` and `pages`.
-//!    `arrange` computes their layout.
-//! 3. Moving: `scrolling` in a list or a text, then `search`, `way_back` from screen to screen,
-//!    `opening`, `moves`.
-//! 4. One file for each action: `ensemble_list`, `choices`, `audit`, `contend`, `delete`, `recording` and then
-//!    `past_import` and `moments`, `own_commands`, `leaving` and then `contexts`, `tour::commands`.
-//! 5. `actions` carries out commands, `footer_keys` names them; then `command_line` and
-//!    `completion`, `mouse`, `keys`, and `tour::follow`, which presses keys.
-//! 6. `ticks` and `update`.
+//! 1. `facts`: questions to the state. `footer`: notices, and the question before the user leaves.
+//! 2. Rows and texts: `lists`, `own_output`, then `pages`, which computes the layout too.
+//! 3. `navigation`: moving in a list or a text, searching, opening, and the way back from screen to
+//!    screen.
+//! 4. What a command does: `settings`, `contend::acts`, `past`, `delete` and then
+//!    `delete::outcome`, then `actions`, which dispatches every command.
+//! 5. `keys`: keys, the mouse and the command line.
+//! 6. This file: the steps of the tour, which press keys, the ticks, and `update`.
 //!
 //! Pure: no ratatui, no crossterm, no tokio, no clock.
 //!
@@ -29,146 +30,90 @@
 //! survey (findings, and a filter that may match addresses).
 
 mod actions;
-mod arrange;
-mod attention;
-mod audit;
-mod below_locks;
-mod choices;
-mod command_line;
 mod commands;
-mod comparison;
-mod completion;
-mod config_change;
 mod contend;
-mod contexts;
-mod cursor;
-mod cursors;
 mod delete;
-mod ensemble_list;
-mod ensemble_pages;
 mod ensembles;
 mod event;
-mod export;
 mod facts;
 mod filter;
-mod focus;
 mod footer;
-mod footer_keys;
-mod input_history;
-mod json_text;
 mod keys;
-mod last_leaders;
-mod lately;
 mod layout;
-mod leaving;
 mod list;
 mod lists;
-mod lock_pages;
-mod matches;
-mod member_trees;
-mod moments;
-mod mouse;
-mod moves;
 mod navigation;
-mod node_page;
-mod notice;
-mod opening;
-mod own_command_keys;
-mod own_commands;
-mod own_keys;
 mod own_output;
 mod pages;
-mod past_import;
-mod prompt;
-mod queue_picture;
-mod recorded;
-mod recording;
-mod replay;
-mod screen_choices;
+mod past;
 mod screens;
-mod scrolling;
-mod search;
-mod session_detail;
-mod session_page;
-mod sessions;
 mod settings;
 mod shown;
-mod sorted;
-mod tabs;
-mod ticks;
-mod timeline_entry;
+mod timeline;
 mod tour;
-mod travel;
-mod update;
-mod vanished;
-mod waits;
-mod way_back;
 mod world;
 
-#[cfg(test)]
-mod tests;
+use self::contend::TestClients;
+use self::delete::Deletions;
+use self::footer::Footer;
+use self::navigation::Navigation;
+use self::own_output::OwnRuns;
+use self::shown::Shown;
+use crate::tui::keymap::{Command, FixedKey};
+use lockscope_base::znode::Timestamp;
+use lockscope_lab::contend::FleetCommand;
+use lockscope_lab::demo::{PresenterInput, TourScreen};
+use lockscope_live::observe::Observed;
+use lockscope_live::zk::survey::WatchersWanted;
+use lockscope_model::members::ComparedNodes;
+use lockscope_model::queue::{Change, ConnectionState};
+use past::{LastLeaders, PastImport};
+use tour::Played;
 
 pub use crate::tui::keymap::Bindings;
 pub use crate::tui::keymap::key::{Key, Mouse};
 pub use crate::tui::screen::{Pane, Screen};
-pub use audit::AuditLog;
-pub use comparison::{ComparedFleet, FleetComparison};
-pub use config_change::{ConfigChange, KnownContext};
+pub use commands::WantedKeys;
+pub use contend::clients::{ComparedFleet, FleetComparison};
 pub use contend::{
     CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination, FleetSide, FleetView, Fleets, Phase, SlowMotion, is_living,
 };
-pub use cursor::{Cursor, Rows};
-pub use cursors::Cursors;
+pub use delete::outcome::AuditLog;
 pub use delete::{Deletion, Tags, Working};
 pub use ensembles::{
     EnsembleEvent, EnsembleNews, EnsembleOrder, EnsembleReport, EnsembleRow, FoundLocks, WatchedEnsembles,
 };
-pub use event::{AuditReading, Effect, Event, NodeRead, Update};
+pub use event::{
+    Arrival, Arrived, AuditReading, Effect, Event, NodeRead, Outline, RaisedFinding, Recorded, TakeIn, TakenIn, Travel,
+    Update,
+};
 pub use filter::Filter;
-pub use footer_keys::Hint;
+pub use footer::{Notice, Prompt, PromptPurpose};
+pub use keys::Hint;
 pub use layout::{Area, Layout, MIN_TERMINAL};
-pub use list::{Directed, FixedOrder, ListOrder, ListScreen, Sorting};
+pub use list::{Cursor, Directed, FixedOrder, ListOrder, ListScreen, Rows, Sorting};
+pub use lists::locks::{LockOrder, LockRows, SortedLocks, VanishedLock};
+pub use lists::queue::{QueueRows, TimelineRows};
+pub use lists::sessions::{SessionDetail, SessionOrder, SessionPlace, SessionRows, SessionWatches};
+pub use lists::waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use lists::{
     AuditColumn, AuditEntries, ClientColumn, Clients, EnsembleColumn, Ensembles, History, HistoryColumn, HistoryId,
     HistoryRow, LockColumn, LockRow, Locks, PlaceColumn, Queue, QueueColumn, QueueRow, SessionColumn, SessionPlaceRow,
     SessionPlaces, Sessions, TimelineColumn, TimelineList, Waits,
 };
-pub use matches::{QueueRows, TimelineRows};
-pub use node_page::OpenNode;
-pub use notice::Notice;
-pub use own_keys::WantedKeys;
+pub use navigation::Cursors;
 pub use own_output::{CommandEnd, CommandReport, MAX_OUTPUT_BYTES};
-pub use pages::{PAST_BAR_HEIGHT, ShownPage};
-pub use past_import::folder_names;
-pub use prompt::{Prompt, PromptPurpose};
-pub use recorded::{Recorded, TakeIn, TakenIn};
-pub use recording::Recording;
-pub use replay::{Replay, ReplayedFile, Speed, replay_sentence};
-pub use screen_choices::{ScreenChoices, ScreensChosen};
+pub use pages::{OpenNode, PAST_BAR_HEIGHT, ShownPage};
+pub use past::{Recording, folder_names};
 pub use screens::SCREENS;
-pub use session_detail::{SessionDetail, SessionPlace, SessionWatches};
-pub use sessions::{SessionOrder, SessionRows};
-pub use settings::Settings;
-pub use shown::Paused;
-pub use sorted::{LockOrder, SortedLocks};
-pub use timeline_entry::TimelineEntry;
+pub use settings::{ConfigChange, KnownContext, ScreenChoices, ScreensChosen, Settings};
+pub use shown::{Paused, Replay, ReplayedFile, Speed, replay_sentence};
+pub use timeline::TimelineEntry;
 pub use tour::Tour;
-pub use travel::{Arrival, Arrived, Outline, RaisedFinding, Travel};
-pub use vanished::{LockRows, VanishedLock};
-pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
-use self::contend::TestClients;
-use self::delete::Deletions;
-use self::footer::Footer;
-use self::last_leaders::LastLeaders;
-use self::member_trees::MemberTrees;
-use self::navigation::Navigation;
-use self::own_output::OwnRuns;
-use self::past_import::PastImport;
-use self::shown::Shown;
-use lockscope_base::znode::Timestamp;
-use lockscope_live::zk::survey::WatchersWanted;
+#[cfg(test)]
+mod tests;
 
 /// The state of the screen.
 #[derive(Debug)]
@@ -247,5 +192,371 @@ impl App {
         self.shown = Shown::Past(Box::new(replay));
         self.arrange();
         self
+    }
+
+    /// Handles one event. Returns whether to redraw, and the effects to carry out.
+    pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
+        self.wall = now;
+        let second = matches!(event, Event::Tick);
+        let before = (self.navigation.screen, self.shown.is_paused());
+        let looked = match &event {
+            Event::Tick => true,
+            Event::Changes(changes) => changes.iter().any(|seen| matches!(seen.change, Change::Surveyed { .. })),
+            _ => false,
+        };
+        let update = match event {
+            Event::Key(key) => self.attended(|app| app.key(key)),
+            Event::Mouse(mouse) => self.attended(|app| app.mouse(mouse)),
+            Event::Resize(width, height) => {
+                self.size = (width, height);
+                Update::redraw()
+            }
+            Event::Changes(changes) => self.changes(changes),
+            Event::Tick => self.tick(),
+            Event::Due => self.due(),
+            Event::ExportDone(done) => {
+                match done {
+                    Ok(path) => self.show_notice(format!("Written to {}", path.display())),
+                    Err(why) => self.show_failure(why),
+                }
+                Update::redraw()
+            }
+            Event::Note(note) => {
+                self.show_notice(note);
+                Update::redraw()
+            }
+            Event::ContextRefused(why) => self.context_refused(why),
+            Event::ConfigChanged(change) => self.config_changed(*change),
+            Event::GuardsFound(found) => self.guards_found(found),
+            Event::DeletionDone(done) => self.deletion_done(done),
+            Event::NodeRead { path, read } => self.node_read(&path, read),
+            Event::Command(report) => self.command_reported(*report),
+            Event::AuditRead(reading) => self.audit_read(*reading),
+            Event::ObserverEnded => {
+                self.observing = false;
+                Update::redraw()
+            }
+            Event::Fleet { side, status } => self.fleet_reported(side, status),
+            Event::FleetFailed { side, why } => self.fleet_failed(side, why),
+            Event::FleetEnded { side, outcome } => self.fleet_ended(side, *outcome),
+            Event::FleetBusy(side) => self.fleet_busy(side),
+            Event::FleetCompared(outcome) => self.fleet_compared(outcome),
+            Event::Arrived(arrival) => self.arrive(*arrival),
+            Event::Recorded(recorded) => self.recorded(*recorded),
+            Event::ServerFilesFound(found) => self.server_files_found(found),
+            Event::PastTakenIn(taken) => self.past_taken_in(taken),
+            Event::LastLeadersFound(found) => self.last_leaders_found(found),
+            Event::EnsemblesReported(reports) => self.ensembles_reported(reports),
+            Event::TourBegins(tour) => self.tour_begins(tour),
+            Event::SceneFailed(why) => self.scene_failed(why),
+        };
+        let mut update = self.follow_tour(update, second);
+        update.append(self.look_in_ensembles());
+        update.append(self.go_into_wanted());
+        if update.redraw {
+            if looked || before != (self.navigation.screen, self.shown.is_paused()) {
+                self.rebuild_rows();
+            }
+            self.reanchor();
+            self.arrange();
+            self.wrap_output();
+            self.reanchor();
+        }
+        if before.0 != self.navigation.screen {
+            self.offer_import();
+        }
+        let wanted = match (self.shown.is_live(), self.screen().entry().shows_watchers) {
+            (false, _) => WatchersWanted::Never,
+            // Any lock may have a head that waits itself, which its watches alone tell.
+            (true, false) => WatchersWanted::AtPace,
+            (true, true) => WatchersWanted::Now,
+        };
+        if std::mem::replace(&mut self.watchers_wanted, wanted) != wanted {
+            update.effects.push(Effect::LookAtWatchers(wanted));
+        }
+        update.effects.extend(self.compare_members_if_due());
+        if looked {
+            update.effects.extend(self.ask_for_last_leaders());
+        }
+        update
+    }
+
+    fn changes(&mut self, changes: Vec<Observed>) -> Update {
+        let count = changes.iter().filter(|seen| !matches!(seen.change, Change::Surveyed { .. })).count() as u64;
+        self.count_changes(usize::try_from(count).unwrap_or(usize::MAX));
+        self.live.apply(changes, self.recording.as_mut().and_then(Recording::recorder));
+        if let Some(open) = &self.navigation.open {
+            self.live.reopen(open);
+        }
+        self.deletions.recheck(&self.live, &self.settings.bindings, self.wall);
+        self.name_new_holder();
+        Update { redraw: self.shown.follow(count), effects: Vec::new() }
+    }
+
+    /// Re-anchors the selection of the screen's list after rows moved.
+    fn reanchor(&mut self) {
+        if let Some((list, layout)) = self.navigation.screen.list().zip(self.layout()) {
+            list.reanchor(self, layout.rows().1);
+        }
+    }
+
+    /// Rebuilds the rows that are not updated change by change. The rows of Sessions and Waits are
+    /// at most a second old.
+    fn rebuild_rows(&mut self) {
+        // While the state is stale, the rows stay as they were.
+        if let Some(list) = self.navigation.screen.list().filter(|_| self.shows_truth()) {
+            list.rebuild_rows(self);
+        }
+    }
+
+    fn tick(&mut self) -> Update {
+        let redraw = self.counts_seconds();
+        self.live.tick(self.wall);
+        if self.observing && self.live.table().is_live() {
+            self.live.examine_if_due(self.wall, self.recording.as_mut().and_then(Recording::recorder));
+        }
+        self.summarize_open();
+        self.deletions.tick(&self.live, &self.settings.bindings, self.wall);
+        self.footer.tick(self.wall);
+        Update { redraw, effects: self.record().into_iter().collect() }
+    }
+
+    /// Moves pictures and playback on, at the time that [`next_due`](Self::next_due) returned.
+    fn due(&mut self) -> Update {
+        let played = self.shown.replay_mut().and_then(|replay| replay.play_on(self.wall));
+        let moved = self.test_clients.move_pictures(self.wall);
+        let stepped = self.test_clients.play_due_step(self.wall);
+        Update { redraw: moved && self.shows_moves(), effects: played.into_iter().chain(stepped).collect() }
+    }
+
+    /// When the next [`Event::Due`](Event::Due) is wanted, for the next step or the next
+    /// frame of a moving picture. `None` while nothing moves.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        let of_clients = self.test_clients.next_due(self.wall, self.shows_moves());
+        of_clients.into_iter().chain(self.replay().and_then(Replay::plays_on_at)).min()
+    }
+
+    /// Whether the moving picture of the test clients is visible.
+    fn shows_moves(&self) -> bool {
+        self.shows_picture() && !self.shown.is_paused()
+    }
+
+    /// Whether live locks exist and are up to date, whatever the screen shows.
+    fn watches_locks(&self) -> bool {
+        let table = self.live.table();
+        self.observing && table.is_live() && table.contender_count() > 0
+    }
+
+    /// Whether an [`Event::Tick`] is needed every second: the screen changes with time alone, a
+    /// waiter may become overdue, or recorded changes wait to be written.
+    pub fn ticks(&self) -> bool {
+        let has_open = self.ensembles().is_some_and(|ensembles| ensembles.open().is_some());
+        self.counts_seconds()
+            || self.watches_locks()
+            || has_open
+            || self.recording.as_ref().is_some_and(Recording::has_more)
+    }
+
+    /// Whether something on the screen changes with time alone.
+    pub fn counts_seconds(&self) -> bool {
+        let playing = self.tour.as_ref().is_some_and(|tour| tour.is_playing());
+        if self.footer.notice.is_some() || self.shown.is_paused() || self.deletions.open.is_some() || playing {
+            return true;
+        }
+        if self.navigation.screen == Screen::Contend && self.has_fleets() {
+            return true;
+        }
+        if let Some(replay) = self.replay() {
+            return replay.is_of_live();
+        }
+        if self.shows_ensembles() {
+            return false;
+        }
+        if !self.is_live() {
+            return matches!(self.link(), ConnectionState::Connecting { next_try: Some(_), .. });
+        }
+        match self.navigation.screen.list() {
+            Some(list) => list.changes_with_time(self),
+            None => self.navigation.screen == Screen::Servers && self.settings.asks_servers,
+        }
+    }
+
+    /// Whether Locks shows how long a lock has been free or gone.
+    fn shows_ages_of_free_locks(&self) -> bool {
+        let world = self.world();
+        let rows = self.layout().map_or(0, |layout| layout.rows().1);
+        let top = self.cursors.locks.top();
+        let ids = world.locks().window(top..top + rows).filter_map(|id| world.table().lock(id));
+        world.vanished().shown() > 0 || ids.into_iter().any(|lock| lock.is_empty() && world.free_since(lock).is_some())
+    }
+
+    /// Whether the sparklines of Locks contain watch events, which move with time.
+    fn shows_recent_watch_events(&self) -> bool {
+        let seconds = self.live.table().totals().history.seconds(self.moment());
+        seconds.iter().any(|second| second.watch_events.herd + second.watch_events.chain > 0)
+    }
+
+    /// Carries out, after every event, what the step waits for. `second` says whether a second
+    /// passed; only then does time advance the tour and the idle check run.
+    fn follow_tour(&mut self, mut update: Update, second: bool) -> Update {
+        if self.tour.is_none() {
+            return update;
+        }
+        update.redraw |= self.look_where_the_step_says();
+        update.append(self.act_when_possible());
+        update.append(self.rewind_when_possible());
+        if second {
+            update.append(self.step_on());
+            update.append(self.leave_alone());
+        }
+        update
+    }
+
+    /// Opens the screen of the step once its contents exist. Returns whether it did.
+    fn look_where_the_step_says(&mut self) -> bool {
+        let Some((tour, look)) = self.tour.as_ref().and_then(|tour| Some((tour, tour.screen_to_open()?))) else {
+            return false;
+        };
+        let filter = tour.step().filter.clone().unwrap_or_default();
+        match look {
+            TourScreen::Queue => {
+                let Some(path) = tour.lock_of_step() else { return false };
+                let Some(id) = self.live.table().find(&path, None) else { return false };
+                self.open_lock(id);
+                self.cursors.contenders = Cursor::first();
+            }
+            TourScreen::Locks => self.go(Screen::Locks),
+            TourScreen::Waits => self.go(Screen::Waits),
+            TourScreen::Contend => self.go(Screen::Contend),
+            TourScreen::Comparison => self.go(Screen::Comparison),
+            TourScreen::Timeline => {
+                self.go(Screen::Timeline);
+                self.cursors.timeline = Cursor::last();
+            }
+        }
+        // A filter of an earlier step could hide the subject of this one.
+        self.set_filter(&filter);
+        self.tour_yields();
+        true
+    }
+
+    /// Goes back to the first finding of this scene, if the step asks for it.
+    fn rewind_when_possible(&mut self) -> Update {
+        let Some(tour) = &mut self.tour else { return Update::default() };
+        match tour.rewinds_to(self.live.timeline(), self.wall) {
+            Some(began) => Update { redraw: true, ..self.rewind(Travel::To(began)) },
+            None => Update::default(),
+        }
+    }
+
+    /// Sends the step's orders to the test clients once that is possible. Selects a client that
+    /// the step crashes or freezes.
+    fn act_when_possible(&mut self) -> Update {
+        let Some(tour) = &mut self.tour else { return Update::default() };
+        let orders = tour.orders(self.test_clients.fleets(), self.wall);
+        if let [FleetCommand::Crash(id) | FleetCommand::Freeze(id)] = orders[..] {
+            self.cursors.clients[FleetSide::Left as usize] = Cursor::on(id);
+        }
+        let redraw = !orders.is_empty();
+        let order = |order| Effect::Order { side: FleetSide::Left, order };
+        Update { redraw, effects: orders.into_iter().map(order).collect() }
+    }
+
+    /// Presses the presenter's keys that are due, or goes to the next step when it is due.
+    fn step_on(&mut self) -> Update {
+        let Some(tour) = &mut self.tour else { return Update::default() };
+        match tour.play(self.wall) {
+            None => Update::default(),
+            Some(Played::Waits) => Update::redraw(),
+            Some(Played::Does(input)) => self.do_for_presenter(input),
+            Some(Played::Next) => {
+                let turn = tour.next();
+                self.take_turn(turn)
+            }
+        }
+    }
+
+    /// Presses a key of the presenter, but only on the queue of the step. Deletes only while no
+    /// question is open, and types a number only into an open deletion.
+    fn do_for_presenter(&mut self, input: PresenterInput) -> Update {
+        let queue = self.tour.as_ref().and_then(|tour| tour.lock_of_step());
+        let is_there = self.screen() == Screen::Queue && self.opened().map(|open| &open.path) == queue.as_ref();
+        let is_asked = self.deletions.open.is_some();
+        let is_free = !self.asks_to_quit() && self.footer.prompt.is_none();
+        match input {
+            PresenterInput::Delete if is_there && is_free && !is_asked => self.carry_out(Command::Delete),
+            PresenterInput::Number if is_there && is_asked => self.type_first_number(),
+            PresenterInput::Delete | PresenterInput::Number => Update::redraw(),
+        }
+    }
+
+    /// Types the sequence number of the first contender of the open queue, then Enter.
+    fn type_first_number(&mut self) -> Update {
+        let first = self.world().queue_rows().row(0).and_then(|row| row.contender.sequence);
+        let number = first.map(|number| number.0.to_string()).unwrap_or_default();
+        let mut update = Update::redraw();
+        for key in number.chars().map(Key::Char).chain([FixedKey::Enter.key()]) {
+            update.effects.extend(self.key(key).effects);
+        }
+        update
+    }
+
+    /// Handles a key or mouse button of the user. The clients return to their speed, then `act`
+    /// handles the input as usual.
+    fn attended(&mut self, act: impl FnOnce(&mut Self) -> Update) -> Update {
+        self.navigation.attention.attend(self.wall);
+        let resumed = self.attend_tour();
+        let mut update = act(self);
+        update.redraw |= !resumed.is_empty();
+        update.effects.splice(0..0, resumed);
+        update
+    }
+
+    fn attend_tour(&mut self) -> Vec<Effect> {
+        let now = self.wall;
+        let Some(tour) = &mut self.tour else { return Vec::new() };
+        tour.attend(now);
+        if self.tour_is_left_alone() { self.test_clients.set_idle(false, now) } else { Vec::new() }
+    }
+
+    /// Slows the clients down if no key was pressed for a minute. Called once a second.
+    fn leave_alone(&mut self) -> Update {
+        let (now, motion) = (self.wall, self.slow_motion());
+        let is_due = self.tour.as_mut().is_some_and(|tour| tour.is_left_alone(now));
+        let goes = !motion.is_idle() && !motion.is_stopped() && self.living_clients() > 0;
+        if !(is_due && goes) {
+            return Update::default();
+        }
+        Update { redraw: true, effects: self.test_clients.set_idle(true, now) }
+    }
+}
+
+/// The time between two comparisons, in milliseconds.
+const COMPARISON_INTERVAL_MS: u64 = 30_000;
+
+/// Remembers when a comparison was last asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemberTrees {
+    asked_at: Option<Timestamp>,
+}
+
+impl App {
+    /// Asks for a comparison of the members while Servers is open, and for as long as the last one
+    /// shows a difference. At most one each [`COMPARISON_INTERVAL_MS`].
+    fn compare_members_if_due(&mut self) -> Option<Effect> {
+        let table = self.live.table();
+        let differs = table.compared().is_some_and(|compared| !compared.differences.is_empty());
+        let is_open = self.navigation.screen == Screen::Servers && self.shown.is_live();
+        let is_possible = self.observing && table.is_live() && table.view().members.len() > 1;
+        let is_early = self
+            .member_trees
+            .asked_at
+            .is_some_and(|asked| self.wall.since(asked).as_millis() < COMPARISON_INTERVAL_MS.into());
+        if !is_possible || !(is_open || differs) || is_early {
+            return None;
+        }
+        self.member_trees.asked_at = Some(self.wall);
+        let nodes = ComparedNodes::of(table, table.view(), &self.settings.roots);
+        Some(Effect::CompareMembers(Box::new(nodes)))
     }
 }

@@ -1,21 +1,40 @@
-//! The visible text pages and their areas. The texts are in `page`, one file for each.
+//! The visible text pages and their areas, and the layout of the screen that follows from them.
+//!
+//! `App` collects what a page says and passes it to [`page`](crate::tui::page), which writes it. A
+//! page knows the width of its box, so the layout asks the page for its height before the page has
+//! a place: the text in the box below a list decides how high the box is.
+//!
+//! The box below Locks is special. It shows the findings of the selected lock, else recent events,
+//! else the graph of watch events.
 
-use super::leaving::Leaving;
+use super::footer::Leaving;
+use super::layout::Wishes;
 use super::screens::Content;
-use super::tour::LEFT_ALONE;
-use super::{App, Area, Deletion, Key, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
-use crate::tui::keymap::{Command, CommandEntry, FixedKey, command_groups};
-use crate::tui::page::{
-    BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, banner, deletion, entries, help, servers, test_clients,
+use super::timeline::{Lately, News, Span};
+use super::{
+    App, Area, Deletion, EnsembleEvent, EnsembleNews, Key, Layout, NodeRead, Pane, PromptPurpose, Screen,
+    TimelineEntry, Update, WatchedEnsembles,
 };
+use crate::tui::keymap::{Command, CommandEntry, FixedKey, command_groups};
+use crate::tui::page::below_lists::{LatelyNews as ShownNews, ShownLately, ShownLeader, ShownSpan};
+use crate::tui::page::node::ReadNode;
+use crate::tui::page::session::{OwnedNodes, SessionEvent, ShownSession};
+use crate::tui::page::{
+    BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, banner, below_lists, deletion, details, entries, help,
+    node, servers, session, test_clients,
+};
+use lockscope_base::recipe::{LockKind, RequestMode};
+use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 use lockscope_lab::demo::Step;
-use lockscope_model::queue::ConnectionState;
-use lockscope_model::text::human::{count, plural};
+use lockscope_model::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockEvent, LockId, LockQueue};
+use lockscope_model::text::human::{count, duration, plural};
 
 /// Lines of the list that stay visible above a plan, unless the terminal is low.
 const MIN_LIST_LINES: u16 = 6;
+
 /// Minimum lines of the body that keep the list visible.
 const MIN_BODY_WITH_LIST: u16 = 20;
+
 /// Minimum lines of a plan that are visible.
 const MIN_PLAN_LINES: u16 = 4;
 
@@ -29,6 +48,9 @@ pub struct ShownPage {
     /// Whether the keys scroll it.
     pub focus: Focus,
 }
+
+/// The message while the clients run slowly.
+const LEFT_ALONE: &str = "No key for a minute: the clients run slowly. Any key resumes.";
 
 impl ShownPage {
     /// The number of visible lines, of those that scroll.
@@ -329,4 +351,396 @@ impl App {
             page.lines().len() == 1
         })
     }
+}
+
+/// Minimum lines of a text below a list.
+const MIN_TEXT_HEIGHT: u16 = 6;
+
+/// The screen, terminal size, open lock and single shown pane that a height of the box below the
+/// list belongs to. While these stay the same, the box only grows, so that moving the selection
+/// does not move the list.
+pub(super) type SideOf = (Screen, (u16, u16), Option<LockId>, Option<usize>);
+
+impl App {
+    /// Computes the layout.
+    pub(super) fn arrange(&mut self) {
+        let mut wishes = self.wishes();
+        if self.screen() == Screen::Locks {
+            wishes.side = self.below_locks_wish(Layout::left_below_rows(self.size.1, &wishes));
+        }
+        let lock = self.world().open_lock().map(lockscope_model::queue::LockQueue::id);
+        let of = (self.screen(), self.size, lock, self.only_pane(self.size.0));
+        if let Some((before, height)) = self.navigation.side
+            && before == of
+        {
+            wishes.side.1 = wishes.side.1.max(height);
+        }
+        self.navigation.side = Some((of, wishes.side.1));
+        self.layout = Layout::of(self.size, wishes);
+    }
+
+    fn wishes(&self) -> Wishes {
+        let lines = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
+        let figures = self.screen() == Screen::Contend && !self.shows_picture();
+        Wishes {
+            banner: lines(self.banner_lines().len()),
+            caption: self.caption_height(),
+            fleets: figures,
+            overlaps: if self.shows_picture() { 0 } else { lines(self.overlap_lines().len()) },
+            rows: self.screen().list().map_or(0, |list| list.len(self)),
+            side: self.side_wish(),
+            side_fills: matches!(self.screen(), Screen::Ensembles | Screen::Timeline | Screen::History),
+        }
+    }
+
+    fn side_wish(&self) -> (u16, u16) {
+        let panes = self.screen().entry().panes;
+        if panes.is_empty() {
+            return (0, 0);
+        }
+        let width = Layout::pane_width(self.size.0, panes.len());
+        let shown = self.only_pane(self.size.0).map_or(panes, |only| &panes[only..=only]);
+        let height = |page: Page| page.height();
+        let wanted = shown.iter().map(|(_, write)| height(write(self, Area { width, ..Area::default() }))).max();
+        (MIN_TEXT_HEIGHT, wanted.unwrap_or(0).max(MIN_TEXT_HEIGHT))
+    }
+
+    pub(super) fn details_page(&self, area: Area) -> Page {
+        let world = self.world();
+        let row = world.queue_rows().row(self.contender_cursor().rank());
+        let mut page = self.writer(Columns::FACTS, area);
+        let mut title = "Details".to_owned();
+        if let Some((lock, row)) = world.open_lock().zip(row) {
+            title = details::title(row.contender, self.charset());
+            let facts = world.table_at(self.now()).facts(lock, &row);
+            let (now, live, utc) = (self.now(), self.shows_truth(), self.settings.utc);
+            let unseen_before = self.unseen_before(lock, row.contender).is_some();
+            let (table, passed) = (world.table(), self.passed(lock, &row));
+            let selected = details::Selected { table, lock, row, facts, now, unseen_before, passed, live, utc };
+            details::write(&mut page, &selected);
+        }
+        Page { stale: !self.shows_truth(), ..Page::new(title, Columns::FACTS, page.lines()) }
+    }
+
+    pub(super) fn findings_page(&self, area: Area) -> Page {
+        let world = self.world();
+        let mut page = self.writer(Columns::SIGNS, area);
+        let mut number = 0;
+        if let Some(lock) = world.open_lock() {
+            let selected = world.queue_rows().row(self.contender_cursor().rank()).map(|row| &*row.contender.node);
+            let found: Vec<_> = world.diagnosis().of(lock.id()).collect();
+            number = found.len();
+            if found.is_empty() {
+                let servers = self.settings.asks_servers.then(|| &**world.table().view());
+                let why = self.settings.bindings.name(Command::Go(Screen::Servers));
+                let open = world.open_checks_of(lock.id());
+                below_lists::write_no_finding(&mut page, self.shows_truth(), open, servers, &why);
+            } else {
+                below_lists::write_lock_findings(&mut page, found, selected);
+            }
+            if let Some(starved) = self.starved(lock) {
+                page.sentence(&starved, Tone::Text);
+            }
+            // When both panes are visible, the details beside this page say it.
+            let holder = lock.first_holder().filter(|_| self.only_pane(self.size.0).is_some());
+            if let Some(unseen) = holder.and_then(|holder| self.unseen_before(lock, holder)) {
+                page.sentence(&unseen, Tone::Text);
+            }
+        }
+        let mut page = Page { stale: !self.shows_truth(), ..Page::new("Diagnosis", Columns::SIGNS, page.lines()) };
+        if number > 0 {
+            page.title.push((plural(number, "finding", "findings"), Tone::Text));
+        }
+        page.title.extend(self.as_of());
+        page
+    }
+
+    /// The findings of the lock that is selected in Locks; `None` when there are none.
+    pub(super) fn selected_lock_page(&self, width: u16) -> Option<Page> {
+        let world = self.world();
+        let lock = world.table().lock(self.cursors.locks.selected(world.locks())?)?;
+        let found: Vec<_> = world.diagnosis().of(lock.id()).collect();
+        if found.is_empty() {
+            return None;
+        }
+        let mut page = self.writer(Columns::SIGNS, Area { width, ..Area::default() });
+        below_lists::write_lock_findings(&mut page, found, None);
+        if let Some(starved) = self.starved(lock) {
+            page.sentence(&starved, Tone::Text);
+        }
+        let mut page = Page { stale: !self.shows_truth(), ..Page::new("Diagnosis", Columns::SIGNS, page.lines()) };
+        page.title.push((lock.path().to_string(), Tone::Text));
+        page.title.extend(self.as_of());
+        Some(page)
+    }
+
+    /// A sentence about what is unknown of the time before a holder was first seen. `None` while
+    /// the state is stale: then more is unknown, and the screen says so elsewhere.
+    fn unseen_before(&self, lock: &LockQueue, holder: &Contender) -> Option<String> {
+        details::sentence(self.world().table_at(self.now()), lock, holder).filter(|_| self.shows_truth())
+    }
+
+    /// A sentence that says that a writer has waited for longer than `stuck_after` while readers
+    /// passed.
+    fn starved(&self, lock: &LockQueue) -> Option<String> {
+        let row = lock.row(lock.holding())?;
+        let passed = self.passed(lock, &row)?;
+        let table = self.world().table();
+        let waited = self.now().since(row.contender.contends_since(table.clock_ahead_ms()));
+        let is_long = waited >= self.world().diagnosis().thresholds().stuck_after;
+        let who = self.world().table_at(self.now()).who(row.contender);
+        is_long.then(|| format!("{who} has waited to write for {} while {passed}.", duration(waited)))
+    }
+
+    /// A phrase that says how many readers held and released the lock while the writer of this row
+    /// waited.
+    fn passed(&self, lock: &LockQueue, row: &ContenderRow<'_>) -> Option<String> {
+        let is_waiting_writer =
+            lock.kind() == LockKind::ReadWrite && (row.mode, row.state) == (RequestMode::Write, ContenderState::Waits);
+        if !is_waiting_writer {
+            return None;
+        }
+        let since = row.contender.contends_since(self.world().table().clock_ahead_ms());
+        let (readers, is_all) = self.world().histories().readers_gone_since(lock.id(), since);
+        let or_more = if is_all { "" } else { " or more" };
+        (readers > 0).then(|| format!("{}{or_more} passed", plural(readers, "reader", "readers")))
+    }
+}
+
+/// Lines of the box with the graph: three sparklines.
+const GRAPH_HEIGHT: u16 = 5;
+
+impl App {
+    /// Whether the box below Locks prefers the graph of watch events to recent events: the user
+    /// asked for it, or a tour runs.
+    fn prefers_graph(&self) -> bool {
+        self.navigation.shows_graph || self.tour().is_some()
+    }
+
+    /// The text below Locks in a box of that size; `None` when the graph is shown instead.
+    pub(super) fn below_locks_page(&self, area: Area) -> Option<Page> {
+        if self.navigation.shows_graph {
+            return None;
+        }
+        let found = self.selected_lock_page(area.width);
+        found.or_else(|| (!self.prefers_graph()).then(|| self.lately_page(area)).flatten())
+    }
+
+    /// The minimum and the wanted height of that box, in lines. `left` is the number of lines that
+    /// the rows leave free.
+    pub(super) fn below_locks_wish(&self, left: u16) -> (u16, u16) {
+        let width = self.size.0;
+        let wrong = self.selected_lock_page(width).filter(|_| !self.navigation.shows_graph);
+        let (least, wanted) = match self.below_locks_page(Area { width, height: u16::MAX, ..Area::default() }) {
+            None => (GRAPH_HEIGHT, GRAPH_HEIGHT),
+            Some(page) if wrong.is_some() => (GRAPH_HEIGHT, page.height()),
+            // Recent events take no row from the list, except for one line of each kind.
+            Some(page) => {
+                let kinds = self.lately_page(Area { width, height: BORDER, ..Area::default() });
+                let least = kinds.map_or(GRAPH_HEIGHT, |page| page.height());
+                (least, page.height().min(left).max(least))
+            }
+        };
+        (least, wanted.max(GRAPH_HEIGHT))
+    }
+
+    /// The recent events; `None` before the first read of the ensemble is complete.
+    fn lately_page(&self, area: Area) -> Option<Page> {
+        let (lately, now) = (self.world().lately(), self.now());
+        let minutes = lately.minutes(now)?;
+        let shown = ShownLately {
+            waits: lately.waits(now).into_iter().map(|span| self.shown_span(span)).collect(),
+            holds: lately.holds(now).into_iter().map(|span| self.shown_span(span)).collect(),
+            leader: lately.leader().map(|leader| ShownLeader {
+                address: &leader.address,
+                since: leader.since.as_ref().map(|(at, before)| (*at, &**before)),
+                changes: leader.changes(now),
+            }),
+            news: self.replay().is_none().then(|| self.shown_news(lately)),
+            utc: self.settings.utc,
+        };
+        let mut page = self.writer(Columns::FACTS, area);
+        below_lists::write_lately(&mut page, &shown, usize::from(area.height.saturating_sub(BORDER)));
+        let title = if minutes == 1 { "Last minute".to_owned() } else { format!("Last {minutes} minutes") };
+        let mut page = Page { stale: !self.shows_truth(), ..Page::new(title, Columns::FACTS, page.lines()) };
+        let key = self.key_label(Command::Picture);
+        page.title.extend((!key.is_empty()).then(|| (format!("{key}: graph of watch events"), Tone::Dim)));
+        Some(page)
+    }
+
+    fn shown_span<'a>(&self, span: &'a Span) -> ShownSpan<'a> {
+        ShownSpan {
+            lasted: (span.at_least(self.now()), span.at_most(self.now())),
+            lock: span.lock.to_string(),
+            client: &span.client,
+            ended: span.ended,
+        }
+    }
+
+    fn shown_news(&self, lately: &Lately) -> ShownNews {
+        let since = self.navigation.attention.looked_until(self.wall);
+        let from = since.max(lately.begun());
+        let mut shown = ShownNews { since, ..ShownNews::default() };
+        for news in from.into_iter().flat_map(|from| lately.news(from).rev()) {
+            match news {
+                News::Lock(lock) => shown.locks.push(lock.to_string()),
+                News::LockGone(lock) => shown.gone.push(lock.to_string()),
+                News::Finding(finding) => shown.findings.push(format!("{} {}", finding.code, finding.lock)),
+            }
+        }
+        shown
+    }
+
+    pub(super) fn session_page(&self, area: Area) -> Page {
+        let (world, detail) = (self.world(), self.world().session_detail());
+        let mut page = self.writer(Columns::FACTS, area);
+        if let Some(id) = detail.session() {
+            let table_at = world.table_at(self.now());
+            let contenders = detail.places().iter().filter_map(|place| {
+                let (lock, position) = world.table().position(place.node.as_ref()?)?;
+                world.table().lock(lock)?.row(position).map(|row| row.contender)
+            });
+            let ahead = world.table().clock_ahead_ms();
+            let since: Option<Timestamp> = contenders.map(|contender| contender.contends_since(ahead)).min();
+            let owner = table_at.owner_state(id, since.unwrap_or(self.now()));
+            let (watches, places) = (detail.watches(), detail.places().len());
+            session::write(
+                &mut page,
+                &ShownSession {
+                    session: id,
+                    view: table_at.view(),
+                    last: table_at.table().last_connection(id),
+                    owner,
+                    holds: detail.holds(),
+                    awaits: places - detail.holds(),
+                    watches: watches.paths.iter().map(ZnodePath::as_str).collect(),
+                    more_watches: watches.more,
+                    watches_are_whole: watches.is_whole,
+                    ephemerals: self.owned_nodes(id),
+                    asks_servers: self.settings.asks_servers,
+                    now: self.now(),
+                    live: self.shows_truth(),
+                    utc: self.settings.utc,
+                    servers: &self.settings.bindings.name(Command::Go(Screen::Servers)),
+                },
+            );
+        }
+        Page { stale: !self.shows_truth(), ..Page::new("Session", Columns::FACTS, page.lines()) }
+    }
+
+    /// The ephemeral nodes of a session, as far as a server listed them.
+    fn owned_nodes(&self, session: SessionId) -> Option<OwnedNodes<'_>> {
+        let table = self.world().table();
+        let listed = table.view().ephemerals()?;
+        let owned = listed.of(session);
+        let paths = owned.into_iter().flat_map(|owned| &owned.paths);
+        Some(OwnedNodes {
+            count: owned.map_or(0, |owned| owned.count),
+            paths: paths.map(|path| (path.as_str(), table.position(path).is_some())).collect(),
+            is_whole: listed.whole,
+        })
+    }
+
+    /// The events of the session, the newest first.
+    pub(super) fn session_events_page(&self, area: Area) -> Page {
+        let (world, detail) = (self.world(), self.world().session_detail());
+        let mut page = self.writer(session::EVENT_COLUMNS, area);
+        let entries = detail.events().iter().filter_map(|number| world.timeline().get(*number));
+        session::write_events(&mut page, entries.map(session_event), detail.has_older_events(), self.settings.utc);
+        Page::new("What happened to it", session::EVENT_COLUMNS, page.lines())
+    }
+}
+
+fn session_event(entry: &TimelineEntry) -> SessionEvent {
+    let lock = entry.lock().map(ToString::to_string).unwrap_or_default();
+    let number = entry.node().and_then(|node| Sequence::split(node)).map(|(_, Sequence(number))| number);
+    let (waited_ms, held_ms, why) = match entry {
+        TimelineEntry::Happening(happening) => {
+            // A client that acquires the lock as soon as it enqueues has held it for no time, so no
+            // figure is shown.
+            let held = happening.held_ms.filter(|_| happening.event != LockEvent::Enqueued);
+            (happening.waited_ms, held, None)
+        }
+        TimelineEntry::Finding { finding, .. } => (None, None, Some(finding.sentence().into_owned())),
+        TimelineEntry::Deletion { ending, .. } => (None, None, Some(ending.to_string())),
+    };
+    SessionEvent { at: entry.at(), event: entry.event(), lock, number, waited_ms, held_ms, why }
+}
+
+/// The node whose page was opened last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenNode {
+    path: ZnodePath,
+    /// The result of reading the node and the time of the result; `None` during the read.
+    read: Option<(Timestamp, NodeRead)>,
+}
+
+impl OpenNode {
+    /// The node at that path, not read yet.
+    pub(super) fn new(path: ZnodePath) -> Self {
+        Self { path, read: None }
+    }
+
+    pub(super) fn path(&self) -> &ZnodePath {
+        &self.path
+    }
+}
+
+impl App {
+    pub(super) fn node_read(&mut self, path: &ZnodePath, read: NodeRead) -> Update {
+        let now = self.moment();
+        // The result of a node that is no longer open is ignored.
+        let Some(open) = self.navigation.node.as_mut().filter(|open| open.path == *path) else {
+            return Update::default();
+        };
+        open.read = Some((now, read));
+        Update::redraw()
+    }
+
+    pub(super) fn node_page(&self, area: Area) -> Page {
+        let mut page = self.writer(node::COLUMNS, area);
+        if let Some(open) = &self.navigation.node {
+            let read = open.read.as_ref().map(|(at, read)| (*at, read.as_ref().map(|read| (**read).as_ref())));
+            let again = &self.settings.bindings.name(Command::Go(Screen::Node));
+            node::write(&mut page, &ReadNode { path: open.path.as_str(), read, utc: self.settings.utc, again });
+        }
+        Page::new("Node", node::COLUMNS, page.lines())
+    }
+
+    /// The selected ensemble: its connection, and its findings.
+    pub(super) fn ensemble_page(&self, area: Area) -> Page {
+        let mut page = self.writer(Columns::SIGNS, area);
+        let Some(row) = self.selected_ensemble() else {
+            return Page::new("Findings".to_owned(), Columns::SIGNS, page.lines());
+        };
+        let of = below_lists::OfEnsemble {
+            state: row.state(),
+            reason: row.reason(),
+            summary: row.summary.as_ref(),
+            utc: self.settings.utc,
+        };
+        below_lists::write_findings(&mut page, of);
+        let mut page = Page::new(row.name.to_string(), Columns::SIGNS, page.lines());
+        page.title.push((row.connect.clone(), Tone::Dim));
+        page
+    }
+
+    /// What happened in all ensembles, newest first.
+    pub(super) fn ensemble_events_page(&self, area: Area) -> Page {
+        let mut page = self.writer(below_lists::EVENT_COLUMNS, area);
+        let events: Vec<_> = self.ensembles().into_iter().flat_map(WatchedEnsembles::events).collect();
+        below_lists::write_events(&mut page, events.iter().rev().copied().map(shown_ensemble_event), self.settings.utc);
+        Page::new("All ensembles, newest first".to_owned(), below_lists::EVENT_COLUMNS, page.lines())
+    }
+}
+
+fn shown_ensemble_event(event: &EnsembleEvent) -> below_lists::ShownEvent<'_> {
+    let what = match &event.news {
+        EnsembleNews::Raised(finding) => below_lists::EnsembleNews::Finding { finding, raised: true },
+        EnsembleNews::Renamed(before, finding) => below_lists::EnsembleNews::Renamed(*before, finding),
+        EnsembleNews::Cleared(finding) => below_lists::EnsembleNews::Finding { finding, raised: false },
+        EnsembleNews::State(state) => below_lists::EnsembleNews::State(*state),
+        EnsembleNews::Servers(trouble) => below_lists::EnsembleNews::Servers(trouble.as_ref()),
+    };
+    below_lists::ShownEvent { at: event.at, ensemble: &event.ensemble, what }
 }

@@ -1,10 +1,17 @@
-//! The options that the console was started with.
+//! The options that the console was started with, and those that a changed config file replaces.
+//!
+//! [`Settings`] has all of them. [`ScreensChosen`] are the initial columns, order and filter of the
+//! lists, checked when the file is read. A [`ConfigChange`] has what takes effect without a
+//! restart.
 
 use std::path::PathBuf;
 
-use super::{KnownContext, ScreensChosen};
+use super::App;
+use super::filter::Filter;
+use super::screens::SCREENS;
 use crate::tui::keymap::Bindings;
 use crate::tui::own_command::OwnCommand;
+use crate::tui::screen::Screen;
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::diagnose::Thresholds;
@@ -58,4 +65,122 @@ impl Settings {
         let table = LockTable::new(self.named.iter().cloned());
         table.with_recipes(&self.recipes).with_expectations(&self.expected)
     }
+}
+
+/// The choices for the list of one screen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScreenChoices {
+    /// The names of the columns, in their order; `None` means all columns.
+    pub columns: Option<Vec<String>>,
+    /// The order, as the command `sort` takes it.
+    pub sort: Option<String>,
+    /// The filter, as typed after `/`.
+    pub filter: Option<String>,
+}
+
+/// The choices for each screen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScreensChosen(Vec<(Screen, ScreenChoices)>);
+
+impl ScreensChosen {
+    pub fn choose(&mut self, screen: Screen, choices: ScreenChoices) {
+        self.0.retain(|(known, _)| *known != screen);
+        self.0.push((screen, choices));
+    }
+
+    pub fn of(&self, screen: Screen) -> Option<&ScreenChoices> {
+        self.0.iter().find(|(known, _)| *known == screen).map(|(_, choices)| choices)
+    }
+
+    /// The screen with that name on the command line; `None` unless it has a list.
+    pub fn screen(name: &str) -> Option<Screen> {
+        let lists = SCREENS.iter().filter(|entry| entry.screen.list().is_some());
+        lists.map(|entry| (entry.go().name, entry.screen)).find(|(known, _)| *known == name).map(|(_, screen)| screen)
+    }
+
+    /// The names of the screens that have a list.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SCREENS.iter().filter(|entry| entry.screen.list().is_some()).map(|entry| entry.go().name)
+    }
+}
+
+impl ScreenChoices {
+    /// Why a screen cannot have these columns, as a sentence; `None` when it can.
+    pub fn refuse_columns(screen: Screen, columns: &[String]) -> Option<String> {
+        let (title, known) = (screen.entry().title, screen.list()?.column_names());
+        if known.is_empty() {
+            return Some(format!("{title} has no columns: its rows are lines of text."));
+        }
+        if columns.is_empty() {
+            return Some(format!("{title} needs a column: it has {}.", known.join(", ")));
+        }
+        let unknown = columns.iter().find(|column| !known.contains(column))?;
+        Some(format!("{title} has no column `{unknown}`: it has {}.", known.join(", ")))
+    }
+
+    /// Why a list cannot have this order, as a sentence; `None` when it can.
+    pub fn refuse_sort(screen: Screen, sort: &str) -> Option<String> {
+        let (title, list) = (screen.entry().title, screen.list()?);
+        let names = list.sort_names();
+        if names.is_empty() {
+            return Some(format!("{title} has one order only."));
+        }
+        let word = list.refuses_sorting(sort)?;
+        Some(format!("{title} cannot be sorted by `{word}`: use {}, or two of them.", names.join(", ")))
+    }
+
+    /// Why a list cannot have this filter, as a sentence; `None` when it can.
+    pub fn refuse_filter(screen: Screen, filter: &str) -> Option<String> {
+        if !screen.entry().commands.contains(&crate::tui::keymap::Command::Filter) {
+            return Some(format!("{} has no filter.", screen.entry().title));
+        }
+        Filter::new(filter).wrong().map(str::to_owned)
+    }
+}
+
+impl App {
+    /// Applies the chosen orders and filters that differ from those chosen `before`. The others
+    /// keep what the user typed since. An order that is no longer chosen stays too.
+    pub(super) fn arrange_lists(&mut self, before: &ScreensChosen) {
+        for entry in &SCREENS {
+            let Some(list) = entry.screen.list() else { continue };
+            let chosen = |of: &ScreensChosen| of.of(entry.screen).cloned().unwrap_or_default();
+            let (before, now) = (chosen(before), chosen(&self.settings.screens));
+            if let Some(sort) = now.sort.filter(|sort| before.sort.as_ref() != Some(sort)) {
+                // `refuse_sort` has checked the order when it was chosen.
+                let _ = list.sort_by(self, Some(&sort), self.size.0);
+            }
+            if now.filter != before.filter {
+                list.set_filter(self, now.filter.as_deref().map(Filter::new).unwrap_or_default());
+            }
+        }
+    }
+}
+
+/// A context of the config file: an ensemble with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownContext {
+    /// The name of the context.
+    pub name: String,
+    /// Whether the context is marked as production.
+    pub production: bool,
+}
+
+/// The settings of a changed config file that take effect without a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigChange {
+    /// The contexts of the file.
+    pub contexts: Vec<KnownContext>,
+    /// The context that marks this ensemble as production.
+    pub production: Option<String>,
+    /// The key bindings that differ from the defaults.
+    pub bindings: Bindings,
+    /// The initial columns, order and filter of the lists.
+    pub screens: ScreensChosen,
+    /// The user's own commands.
+    pub commands: Vec<OwnCommand>,
+    /// Which changes took effect and which did not, as sentences.
+    pub notice: String,
+    /// Whether the file has an error.
+    pub wrong: bool,
 }

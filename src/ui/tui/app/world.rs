@@ -1,29 +1,35 @@
-//! The state of the ensemble, and what the lists derive from it. A pause keeps a copy.
-
-mod findings;
-mod told;
-mod vanished;
+//! The state of the ensemble, and what the lists derive from it.
+//!
+//! [`World`] applies every change to the table of locks and to the orders, histories and filters
+//! that the screens list, in one pass. A paused screen and a recording have a `World` of their own.
+//! It also decides when the locks are checked for findings: after changes, but never so often that
+//! the checks take more than a few percent of a core.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TimelineEntry;
 use super::filter::Filter;
-use super::lately::Lately;
-use super::matches::{Changed, QueueMatches, QueueRows, TimelineMatches, TimelineRows};
-use super::session_detail::SessionDetail;
-use super::sessions::SessionRows;
-use super::sorted::SortedLocks;
-use super::vanished::VanishedLocks;
-use super::waits::WaitRows;
+use super::lists::locks::{SortedLocks, VanishedLocks};
+use super::lists::queue::{Changed, QueueMatches, QueueRows, TimelineMatches, TimelineRows};
+use super::lists::sessions::{SessionDetail, SessionRows};
+use super::lists::waits::WaitRows;
+use super::timeline::Lately;
+use crate::tui::app::lists::locks::LockRows;
 use crate::tui::lock_history::{LockHistories, Stay};
 use lockscope_base::znode::{SessionId, Timestamp};
+use lockscope_live::admin::Ending;
 use lockscope_live::observe::Observed;
-use lockscope_model::diagnose::{Diagnosis, TableAt, Thresholds};
-use lockscope_model::queue::{Change, ContenderId, Happening, LockId, LockName, LockQueue, LockTable, Timeline};
+use lockscope_model::diagnose::{
+    Diagnosis, Finding, FindingChanges, LastLook, OpenCheck, Severity, TableAt, Thresholds, rest_between_checks,
+};
+use lockscope_model::queue::{
+    Change, ContenderId, Happening, LedBefore, LockEvent, LockId, LockName, LockQueue, LockTable, Timeline,
+};
 use lockscope_model::server_view::WatchEventRates;
-use lockscope_past::record::{BatchRecorder, Entry, LiveState, Played, RecordedState, TimedEntry};
+use lockscope_past::record::{BatchRecorder, Entry, LiveState, Looked, Played, RecordedState, TimedEntry};
 
 /// Maximum number of timeline entries.
 const MAX_TIMELINE_ENTRIES: usize = 10_000;
@@ -376,5 +382,184 @@ impl World {
 
     pub fn filter_timeline(&mut self, filter: Filter) {
         self.timeline_matches.build(filter, &self.timeline, self.live.table());
+    }
+}
+
+/// Pause between two checks after hand-overs, for each lock and contender. A check takes about 1 µs
+/// for each, so these checks use at most about 5 % of a core.
+const REST_AFTER_HAND_OVER: Duration = Duration::from_micros(20);
+
+impl World {
+    /// Checks the locks for findings, unless the pause that [`rest_between_checks`] asks for is not
+    /// over. A clock that went back ends the pause.
+    pub fn examine_if_due(&mut self, now: Timestamp, recorder: Option<&mut BatchRecorder>) {
+        let is_back = now < self.examined_at;
+        if is_back || now.since(self.examined_at) >= rest_between_checks(self.live.table()) {
+            self.examine(now, recorder);
+        }
+    }
+
+    /// Learns who led elections before they were watched. The next check says it.
+    pub fn learn_leaders(&mut self, found: Vec<LedBefore>) {
+        self.live.learn_leaders(found);
+    }
+
+    /// Checks for findings after changes. Findings that need only the nodes appear as soon as the
+    /// nodes are read, unless there are 25,000 locks and contenders or more.
+    ///
+    /// `synced`: whether everything was just read; `surveyed`: whether the servers answered;
+    /// `touched`: the locks that changed.
+    fn examine_after(
+        &mut self,
+        (synced, surveyed): (bool, bool),
+        touched: &[LockId],
+        now: Timestamp,
+        recorder: Option<&mut BatchRecorder>,
+    ) {
+        let rest = rest_between_checks(self.live.table());
+        self.accuses_gone |= touched.iter().any(|lock| self.accuses_somebody_gone(*lock));
+        if !self.live.table().is_live() || (synced && rest.is_zero()) {
+            self.examine(now, recorder);
+        } else if synced {
+            self.examine_in_a_second(now, rest);
+        } else if surveyed || (self.accuses_gone && rest.is_zero() && self.has_rested_after_hand_over(now)) {
+            self.examine_if_due(now, recorder);
+        }
+    }
+
+    /// Returns whether a finding of a lock is about a contender that is gone. Until the next check,
+    /// the finding would be shown beside the next holder.
+    fn accuses_somebody_gone(&self, lock: LockId) -> bool {
+        let about_contenders = self.live.diagnosis().of(lock).filter(|finding| finding.client.is_some());
+        about_contenders.filter_map(|finding| finding.node.as_deref()).any(|node| !self.live.table().stands(lock, node))
+    }
+
+    /// Returns whether the pause since the last check is long enough. The pause bounds the CPU time
+    /// of checks while locks change hands all the time.
+    fn has_rested_after_hand_over(&self, now: Timestamp) -> bool {
+        let nodes =
+            u32::try_from(self.live.table().lock_count() + self.live.table().contender_count()).unwrap_or(u32::MAX);
+        now.since(self.examined_at) >= REST_AFTER_HAND_OVER.saturating_mul(nodes)
+    }
+
+    /// Makes the next check due in a second, so that very many new locks are shown before it.
+    fn examine_in_a_second(&mut self, now: Timestamp, rest: Duration) {
+        let rest_ms = i64::try_from(rest.saturating_sub(Duration::from_secs(1)).as_millis()).unwrap_or(i64::MAX);
+        self.examined_at = Timestamp(now.0.saturating_sub(rest_ms));
+    }
+
+    /// Checks the locks for findings. Linear in the number of contenders.
+    fn examine(&mut self, now: Timestamp, recorder: Option<&mut BatchRecorder>) {
+        // A survey can be older than the last check. The later time keeps the timeline in order.
+        let now = now.max(self.examined_at);
+        (self.examined_at, self.accuses_gone) = (now, false);
+        if let Some(Looked { forgotten, changes, .. }) = self.live.diagnose(now, recorder) {
+            self.place_anew(&forgotten, now);
+            self.take_findings(changes, now);
+        }
+    }
+
+    /// Moves the locks of these findings in the list, because their findings have changed.
+    fn place_anew(&mut self, findings: &[Arc<Finding>], now: Timestamp) {
+        let moved: Vec<LockId> = findings.iter().map(|finding| finding.lock.id).collect();
+        self.locks.place_anew(&moved, self.live.table(), self.live.diagnosis(), now);
+    }
+
+    /// Applies the findings that a check raised and cleared to the lists and the timeline.
+    fn take_findings(&mut self, found: FindingChanges, now: Timestamp) {
+        let FindingChanges { raised, cleared } = found;
+        self.lately.find_longest(self.live.table(), now);
+        for finding in &raised {
+            self.lately.take_finding(finding, now);
+        }
+        let standing = self.live.diagnosis().findings().chain(cleared.iter().map(|finding| &**finding));
+        let moved: Vec<LockId> = standing.map(|finding| finding.lock.id).collect();
+        self.locks.place_anew(&moved, self.live.table(), self.live.diagnosis(), now);
+        self.troubled = self.count_troubled();
+        let entry = |raised| move |finding| TimelineEntry::Finding { at: now, finding, raised };
+        for entry in cleared.into_iter().map(entry(false)).chain(raised.into_iter().map(entry(true))) {
+            self.push(entry);
+        }
+    }
+
+    fn count_troubled(&self) -> (usize, usize) {
+        let locks: FxHashSet<LockId> = self.live.diagnosis().findings().map(|finding| finding.lock.id).collect();
+        let worst =
+            locks.into_iter().filter_map(|lock| self.live.diagnosis().worst(lock)).map(|finding| finding.severity);
+        worst.fold((0, 0), |(critical, warning), severity| match severity {
+            Severity::Critical => (critical + 1, warning),
+            Severity::Warning => (critical, warning + 1),
+            Severity::Info => (critical, warning),
+        })
+    }
+
+    /// Returns the number of checks that are not decided whose findings somebody should look at.
+    pub fn open_checks(&self) -> usize {
+        self.live.diagnosis().last_look().map_or(0, |look| look.open_count(Severity::Warning))
+    }
+
+    /// Returns the checks of a lock that are not decided.
+    pub fn open_checks_of(&self, lock: LockId) -> impl Iterator<Item = &OpenCheck> {
+        let open = self.live.diagnosis().last_look().into_iter().flat_map(LastLook::open);
+        open.filter(move |open| open.lock.id == lock)
+    }
+
+    /// Returns the number of locks whose worst finding is critical, and of those whose worst is a
+    /// warning.
+    pub fn troubled(&self) -> (usize, usize) {
+        self.troubled
+    }
+
+    /// Returns the locks in their order, followed by the vanished locks.
+    pub fn lock_rows(&self) -> LockRows<'_> {
+        LockRows { locks: &self.locks, vanished: &self.vanished }
+    }
+
+    /// Returns the locks that vanished recently.
+    pub fn vanished(&self) -> &VanishedLocks {
+        &self.vanished
+    }
+
+    /// Returns the time when a free lock was last released, by this machine's clock, and whether
+    /// that is an upper bound: the lock may have been free for longer. `None` when no hold of it is
+    /// known.
+    pub fn free_since(&self, lock: &LockQueue) -> Option<(Timestamp, bool)> {
+        let last = self.histories.last_hold(lock.id())?;
+        Some((last.until, last.end_unseen))
+    }
+
+    /// Adds a lock that is gone to the vanished locks if its history is known, and removes a lock
+    /// that came back.
+    fn note_vanished(&mut self, happening: &Happening) {
+        let Some(lock) = &happening.lock else { return };
+        match happening.event {
+            LockEvent::LockGone if self.histories.has(lock.id) => self.vanished.add(lock.clone(), happening.at),
+            LockEvent::LockFound => self.vanished.came_back(lock),
+            _ => {}
+        }
+    }
+
+    fn forget_vanished(&mut self) {
+        self.vanished.forget(self.now, |lock| self.histories.has(lock));
+    }
+
+    /// Filters the locks again, including the vanished ones. Linear in the number of locks.
+    pub fn filter_locks(&mut self, filter: &Filter, now: Timestamp) {
+        self.locks.set_filter(filter.clone(), self.live.table(), self.live.diagnosis(), now);
+        self.vanished.set_filter(filter.clone());
+    }
+
+    pub fn push(&mut self, entry: TimelineEntry) {
+        match &entry {
+            TimelineEntry::Finding { at, finding, raised } => self.histories.take_finding(finding, *raised, *at),
+            TimelineEntry::Deletion { at, lock: Some(lock), node, client, ending }
+                if matches!(**ending, Ending::Deleted { .. }) =>
+            {
+                self.histories.take_deletion(lock.id, node, client.session, *at);
+            }
+            _ => {}
+        }
+        self.timeline.push(entry);
+        self.timeline_matches.pushed(&self.timeline, self.live.table());
     }
 }

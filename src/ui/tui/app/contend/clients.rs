@@ -1,13 +1,23 @@
-//! The test clients of this console: the fleets, the side that the keys act on, and the handling
-//! of status reports.
+//! The test clients of this console: the fleets, the side that the keys act on, and the orders that
+//! they get.
+//!
+//! A command of the user becomes an order to a fleet or to one of its clients. In slow motion the
+//! clients wait before each step, and both sides take each step together; a fleet whose report says
+//! that it does not follow is ordered again. A comparison runs fleets of growing size one after the
+//! other, and keeps their results.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::{FleetSide, Fleets, Phase, SlowMotion};
-use crate::tui::app::comparison::FleetComparison;
-use crate::tui::app::event::Effect;
+use super::super::event::Effect;
+use super::{FleetSide, Fleets, Phase};
+use crate::tui::keymap::{Bindings, Command};
 use lockscope_base::znode::Timestamp;
-use lockscope_lab::contend::{FleetStatus, Scenario};
+use lockscope_lab::contend::{
+    ClientId, ClientState, ClientStatus, ComparedFleets, Comparison, FleetCommand, FleetOutcome, FleetStatus,
+    MAX_CLIENTS, Scenario, Speed,
+};
+use lockscope_lock::Algorithm;
 
 /// The fleets, and the side that the keys act on.
 #[derive(Debug, Default)]
@@ -93,6 +103,418 @@ impl TestClients {
     pub fn end(&mut self, side: FleetSide, phase: Phase) {
         if let Some(fleet) = self.fleets.fleet_mut(side) {
             fleet.phase = phase;
+        }
+    }
+}
+
+/// The link delays that `d` cycles through.
+const DELAYS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(250)];
+
+/// The argument that names the client that holds the lock now.
+const HOLDER_WORD: &str = "holder";
+
+/// The parsed argument of a command on one client.
+#[derive(Default)]
+struct ClientArgument<'a> {
+    client: Option<&'a str>,
+    delay: Option<Duration>,
+}
+
+impl<'a> ClientArgument<'a> {
+    fn parse(argument: Option<&'a str>, takes_delay: bool) -> Result<Self, String> {
+        let mut said = Self::default();
+        for word in argument.unwrap_or_default().split_whitespace() {
+            let delay = humantime::parse_duration(word).ok().filter(|_| takes_delay && word.parse::<u32>().is_err());
+            match delay {
+                Some(delay) if said.delay.is_none() => said.delay = Some(delay),
+                None if said.client.is_none() => said.client = Some(word),
+                _ => return Err(format!("`{word}` is one word too many after this command.")),
+            }
+        }
+        Ok(said)
+    }
+}
+
+impl TestClients {
+    /// Returns the order that a command means for the fleet of the listed side. The order goes to
+    /// the client named in `argument`, or else to the selected one. The error is a sentence.
+    pub fn order(
+        &self,
+        command: Command,
+        argument: Option<&str>,
+        selected: Option<ClientId>,
+        bindings: &Bindings,
+    ) -> Result<Effect, String> {
+        if !self.fleets.fleet(self.side).is_some_and(|fleet| *fleet.phase() == Phase::Running) {
+            return Err(bindings.fill("No test clients run here: {start} starts some."));
+        }
+        let order = match command {
+            Command::Join => self.join(argument)?,
+            _ => self.order_for_client(command, argument, selected)?,
+        };
+        Ok(Effect::Order { side: self.side, order })
+    }
+
+    fn join(&self, argument: Option<&str>) -> Result<FleetCommand, String> {
+        let more = argument.map_or(Ok(1), |text| {
+            text.parse().ok().filter(|more| *more > 0).ok_or_else(|| format!("`{text}` is not a number of clients."))
+        })?;
+        let there = self.fleets.clients(self.side).len();
+        let all = u32::try_from(there).unwrap_or(u32::MAX).saturating_add(more);
+        if all > MAX_CLIENTS {
+            return Err(format!("{all} clients would be too many: a fleet has at most {MAX_CLIENTS}."));
+        }
+        Ok(FleetCommand::Join(more))
+    }
+
+    fn order_for_client(
+        &self,
+        command: Command,
+        argument: Option<&str>,
+        selected: Option<ClientId>,
+    ) -> Result<FleetCommand, String> {
+        let said = ClientArgument::parse(argument, command == Command::Delay)?;
+        let client = self.find(said.client, selected)?;
+        let id = client.id;
+        if command == Command::Leave {
+            return Ok(FleetCommand::Leave(id));
+        }
+        match client.state {
+            ClientState::Crashed => return Err(format!("Client {id} has crashed: nothing more can be done to it.")),
+            ClientState::Leaving => return Err(format!("Client {id} is leaving already.")),
+            ClientState::Failed => return Err(format!("Client {id} has failed: nothing can be done to it.")),
+            _ => {}
+        }
+        Ok(match command {
+            Command::Crash => FleetCommand::Crash(id),
+            Command::Freeze if client.frozen => FleetCommand::Thaw(id),
+            Command::Freeze => FleetCommand::Freeze(id),
+            Command::Cut => FleetCommand::Cut(id),
+            Command::Heal => FleetCommand::Heal(id),
+            _ => FleetCommand::Delay(id, said.delay.unwrap_or_else(|| next_delay(client.delay))),
+        })
+    }
+
+    /// Returns the client with the number `word`, the holder for `holder`, or the selected client
+    /// without a word. The error is a sentence.
+    fn find(&self, word: Option<&str>, selected: Option<ClientId>) -> Result<&ClientStatus, String> {
+        let fleet = self.fleets.fleet(self.side);
+        match word {
+            None => {
+                let client = selected.and_then(|id| fleet?.client(id));
+                client.ok_or_else(|| "No client is selected.".to_owned())
+            }
+            Some(HOLDER_WORD) => fleet
+                .and_then(|fleet| fleet.client(fleet.holder()?.0))
+                .ok_or_else(|| "Nobody holds the lock right now.".to_owned()),
+            Some(word) => {
+                let id = word
+                    .parse()
+                    .map_err(|_| format!("`{word}` is not a client: give its number, or `{HOLDER_WORD}`."))?;
+                fleet.and_then(|fleet| fleet.client(ClientId(id))).ok_or_else(|| format!("There is no client {id}."))
+            }
+        }
+    }
+}
+
+fn next_delay(now: Duration) -> Duration {
+    DELAYS.into_iter().find(|delay| *delay > now).unwrap_or_default()
+}
+
+/// How long the other side waits for a side that is not ready for the next step.
+const MAX_WAIT_FOR_OTHER_SIDE: Duration = Duration::from_secs(1);
+
+/// The time after a `Hold` order before it is repeated to a fleet that does not follow it.
+const REPEAT_AFTER: Duration = Duration::from_secs(1);
+
+/// The time between two frames while a watch event travels.
+const FRAME_INTERVAL: Duration = Duration::from_millis(33);
+
+impl TestClients {
+    pub fn go_slower(&mut self, now: Timestamp) -> Vec<Effect> {
+        self.set_speed(self.motion.speed.slower(), now)
+    }
+
+    pub fn go_faster(&mut self, now: Timestamp) -> Vec<Effect> {
+        self.set_speed(self.motion.speed.faster(), now)
+    }
+
+    /// Sets the speed and resumes. Any speed but full also shows the picture, the purpose of slow
+    /// motion.
+    pub fn set_speed(&mut self, speed: Speed, now: Timestamp) -> Vec<Effect> {
+        self.motion.speed = speed;
+        self.motion.is_stopped = false;
+        self.motion.shows_picture |= speed != Speed::Full;
+        self.hold_or_let_go(now)
+    }
+
+    /// Slows the clients down while the user is idle, or returns them to their speed, which is
+    /// kept.
+    pub fn set_idle(&mut self, is_idle: bool, now: Timestamp) -> Vec<Effect> {
+        self.motion.is_idle = is_idle;
+        self.hold_or_let_go(now)
+    }
+
+    pub fn stop_or_go_on(&mut self, now: Timestamp) -> Vec<Effect> {
+        self.motion.is_stopped = !self.motion.is_stopped;
+        self.motion.shows_picture |= self.motion.is_stopped;
+        self.hold_or_let_go(now)
+    }
+
+    /// Stops the clients, and lets one client on each side take a step.
+    pub fn play_one_step(&mut self, now: Timestamp) -> Vec<Effect> {
+        let held = self.motion.holds();
+        (self.motion.is_stopped, self.motion.shows_picture) = (true, true);
+        let mut effects = if held { Vec::new() } else { self.hold_or_let_go(now) };
+        effects.extend(self.step_both(now));
+        effects
+    }
+
+    fn hold_or_let_go(&mut self, now: Timestamp) -> Vec<Effect> {
+        let (holds, flight) = (self.motion.holds(), self.motion.flight());
+        let mut effects = Vec::new();
+        for side in FleetSide::BOTH {
+            let Some(fleet) = self.fleets.fleet_mut(side) else { continue };
+            fleet.replay.set_flight(flight);
+            if fleet.is_active() {
+                effects.push(Effect::Order { side, order: FleetCommand::Hold(holds) });
+            }
+        }
+        (self.motion.told, self.motion.last_step) = ([Some(now); 2], now);
+        effects
+    }
+
+    fn step_both(&mut self, now: Timestamp) -> Vec<Effect> {
+        self.motion.last_step = now;
+        let running = self.fleets.each().filter(|(_, fleet)| *fleet.phase() == Phase::Running);
+        running.map(|(side, _)| Effect::Order { side, order: FleetCommand::Step }).collect()
+    }
+
+    /// Corrects a fleet whose reported speed differs from the wanted one. Repeats the order at most
+    /// once a second.
+    pub(super) fn correct_speed(&mut self, side: FleetSide, now: Timestamp) -> Option<Effect> {
+        let holds = self.motion.holds();
+        let fleet = self.fleets.fleet_mut(side).filter(|fleet| *fleet.phase() == Phase::Running)?;
+        fleet.replay.set_flight(self.motion.flight());
+        if fleet.status()?.stepped == holds {
+            return None;
+        }
+        let told = &mut self.motion.told[side as usize];
+        if told.is_some_and(|told| now.since(told) < REPEAT_AFTER) {
+            return None;
+        }
+        *told = Some(now);
+        Some(Effect::Order { side, order: FleetCommand::Hold(holds) })
+    }
+
+    /// Plays the step that is due, on both sides at once. Waits up to 1 s for a side that is not
+    /// ready.
+    pub fn play_due_step(&mut self, now: Timestamp) -> Vec<Effect> {
+        let Some(due) = self.motion.next_step().filter(|due| *due <= now) else { return Vec::new() };
+        let is_ready = self.fleets.each().all(|(_, fleet)| {
+            let waits = fleet.status().is_some_and(|status| status.stepped && status.next_step.is_some());
+            *fleet.phase() != Phase::Running || waits && fleet.replay.next().is_none()
+        });
+        if is_ready || now >= due.plus(MAX_WAIT_FOR_OTHER_SIDE) { self.step_both(now) } else { Vec::new() }
+    }
+
+    /// Advances the pictures to `now`. Returns whether anything in them moved.
+    pub fn move_pictures(&mut self, now: Timestamp) -> bool {
+        let mut moved = false;
+        for side in FleetSide::BOTH {
+            if let Some(fleet) = self.fleets.fleet_mut(side) {
+                moved |= fleet.replay.advance(now) | fleet.replay.moves();
+            }
+        }
+        moved
+    }
+
+    /// Returns when the next step is due or, if `shows_moves`, the next frame of a picture. `None`
+    /// if neither is due.
+    pub fn next_due(&self, now: Timestamp, shows_moves: bool) -> Option<Timestamp> {
+        // After the due time, a report of the side that was not ready plays the step earlier.
+        let step = self.motion.next_step().filter(|_| self.fleets.is_running());
+        let step = step.map(|due| if due > now { due } else { due.plus(MAX_WAIT_FOR_OTHER_SIDE) });
+        let moves = self.fleets.each().filter(|_| shows_moves).filter_map(|(_, fleet)| {
+            let frame = fleet.replay.moves().then(|| now.plus(FRAME_INTERVAL));
+            [frame, fleet.replay.next()].into_iter().flatten().min()
+        });
+        moves.chain(step).min()
+    }
+}
+
+/// How long a watch event travels in the picture if clients at full speed were stopped.
+const FLIGHT_AT_FULL_SPEED: Duration = Duration::from_millis(500);
+
+/// The time between two steps while the user is idle.
+const IDLE_STEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The speed of the test clients, and which pictures show them.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch, and every combination is valid")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SlowMotion {
+    pub(super) speed: Speed,
+    /// Whether the clients are stopped until the user plays a step.
+    pub(super) is_stopped: bool,
+    /// Whether the user is idle. The clients then take one step every 5 s, whatever their speed.
+    pub(super) is_idle: bool,
+    pub(super) last_step: Timestamp,
+    /// When each side was last sent a `Hold` order, which starts or ends stepping.
+    pub(super) told: [Option<Timestamp>; 2],
+    pub(super) shows_picture: bool,
+    shows_queue_picture: bool,
+    is_large: bool,
+}
+
+impl SlowMotion {
+    pub fn speed(&self) -> Speed {
+        self.speed
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.is_idle
+    }
+
+    /// Returns whether Contend should show the picture instead of figures and clients.
+    pub fn wants_picture(&self) -> bool {
+        self.shows_picture
+    }
+
+    /// Returns whether Queue should show its picture instead of the list.
+    pub fn wants_queue_picture(&self) -> bool {
+        self.shows_queue_picture
+    }
+
+    /// Returns whether pictures are drawn large, to be readable from a distance.
+    pub fn is_large(&self) -> bool {
+        self.is_large
+    }
+
+    pub fn turn_picture(&mut self) {
+        self.shows_picture = !self.shows_picture;
+    }
+
+    pub fn turn_queue_picture(&mut self) {
+        self.shows_queue_picture = !self.shows_queue_picture;
+    }
+
+    /// Switches between large and normal pictures. Switching to large also shows the picture of
+    /// Queue (`is_of_queue`) or of Contend.
+    pub fn turn_large(&mut self, is_of_queue: bool) {
+        self.is_large = !self.is_large;
+        if is_of_queue {
+            self.shows_queue_picture |= self.is_large;
+        } else {
+            self.shows_picture |= self.is_large;
+        }
+    }
+
+    pub fn show_picture(&mut self, large: bool) {
+        (self.shows_picture, self.is_large) = (true, self.is_large || large);
+    }
+
+    pub fn hide_picture(&mut self) {
+        self.shows_picture = false;
+    }
+
+    /// Resets to full speed and lists, for new clients. Keeps the size of the pictures.
+    pub(super) fn leave(&mut self) {
+        *self = Self { is_large: self.is_large, ..Self::default() };
+    }
+
+    /// Returns how long a watch event travels in the picture: half of the time between two steps.
+    pub(super) fn flight(&self) -> Duration {
+        self.speed.interval().unwrap_or(FLIGHT_AT_FULL_SPEED * 2) / 2
+    }
+
+    /// Returns whether the clients wait for a `Step` order before each step.
+    pub(super) fn holds(&self) -> bool {
+        self.is_stopped || self.interval().is_some()
+    }
+
+    /// Returns the time between two steps. `None` at full speed, where clients do not wait, unless
+    /// the user is idle.
+    fn interval(&self) -> Option<Duration> {
+        if self.is_idle { Some(IDLE_STEP_INTERVAL) } else { self.speed.interval() }
+    }
+
+    /// Returns when the next automatic step is due; `None` if the clients are stopped or do not
+    /// wait between steps.
+    pub(super) fn next_step(&self) -> Option<Timestamp> {
+        let interval = self.interval().filter(|_| !self.is_stopped)?;
+        Some(self.last_step.plus(interval))
+    }
+}
+
+/// A comparison of fleets, with the results so far.
+#[derive(Debug, Default)]
+pub struct FleetComparison {
+    planned: Vec<Scenario>,
+    done: Vec<FleetOutcome>,
+    /// Why the comparison ended early, as a sentence without a full stop.
+    failed: Option<String>,
+}
+
+/// One fleet of the comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct ComparedFleet<'a> {
+    /// The scenario of the fleet.
+    pub scenario: &'a Scenario,
+    /// The result of the fleet; `None` until the fleet has ended.
+    pub outcome: Option<&'a FleetOutcome>,
+}
+
+impl FleetComparison {
+    /// All fleets in the order in which they run, including those that have not run yet.
+    pub fn fleets(&self) -> impl ExactSizeIterator<Item = ComparedFleet<'_>> {
+        let outcome = |at: usize| self.done.get(at);
+        self.planned.iter().enumerate().map(move |(at, scenario)| ComparedFleet { scenario, outcome: outcome(at) })
+    }
+
+    /// The number of the running fleet, counted from 1, and the number of all fleets. `None` when
+    /// no fleet runs.
+    pub fn running(&self) -> Option<(usize, usize)> {
+        let all = self.planned.len();
+        (self.failed.is_none() && self.done.len() < all).then(|| (self.done.len() + 1, all))
+    }
+
+    /// The conclusion as a sentence; `None` until all fleets have ended.
+    pub fn conclusion(&self) -> Option<String> {
+        let is_done = !self.planned.is_empty() && self.running().is_none() && self.failed.is_none();
+        let sizes = self.done.chunk_by(|one, next| one.clients == next.clients).filter(|_| is_done);
+        let of = |size: &[FleetOutcome], algorithm: Algorithm| {
+            size.iter().find(|outcome| outcome.recipe == algorithm.name()).cloned()
+        };
+        let run = |size: &[FleetOutcome]| {
+            let (herd, chain) = (of(size, Algorithm::Herd)?, of(size, Algorithm::Chain)?);
+            Some(ComparedFleets::of(herd.clients, herd, chain, None))
+        };
+        let runs: Vec<ComparedFleets> = sizes.filter_map(run).collect();
+        (!runs.is_empty()).then(|| Comparison::of(runs).conclusion())
+    }
+
+    /// Why the comparison ended early, as a sentence without a full stop.
+    pub fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// Starts a comparison and discards the results of an earlier one. Returns the effect that runs
+    /// the fleets one after the other; `None` when there are none.
+    pub(in crate::tui::app) fn begin(&mut self, scenarios: Vec<Scenario>) -> Option<Effect> {
+        let effect = (!scenarios.is_empty()).then(|| Effect::CompareFleets(scenarios.clone()));
+        *self = Self { planned: scenarios, ..Self::default() };
+        effect
+    }
+
+    /// Stores the result of the fleet that has ended, or why the comparison ended early.
+    pub(in crate::tui::app) fn store(&mut self, outcome: Result<Box<FleetOutcome>, String>) {
+        match outcome {
+            Ok(outcome) => self.done.push(*outcome),
+            Err(why) => self.failed = Some(why),
         }
     }
 }

@@ -1,9 +1,153 @@
-//! A confirmed deletion while it is carried out, and its outcome.
+//! Deletions from the tags to the outcome, and the audit log that keeps all of them.
+//!
+//! [`Deletions`] has the tagged contenders, the open plan, and the confirmed plan that is being
+//! carried out; only one runs at a time. The outcome is a notice, an entry of the timeline, and an
+//! entry of the audit log, which this console and others write. The table of locks is not touched:
+//! it follows the ensemble.
 
-use crate::tui::app::{App, Notice, TimelineEntry, Update};
-use lockscope_base::znode::{Timestamp, ZnodePath};
-use lockscope_live::admin::{Action, DeletePlan, Ending, NodeOutcome};
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+
+use super::super::{App, AuditReading, Effect, Filter, Rows, Screen, Update};
+use super::{Deletion, is_there, leaves};
+use crate::tui::app::{Notice, TimelineEntry, World};
+use crate::tui::keymap::Bindings;
+use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
+use lockscope_live::admin::audit::{AuditEntry, AuditHistory};
+use lockscope_live::admin::{Action, DeletePlan, Ending, MAX_TARGETS, NodeOutcome};
 use lockscope_model::queue::{ClientIdentity, LockName, LockQueue, LockTable};
+
+/// The open plan, the tagged contenders, and the deletion that is being carried out.
+#[derive(Debug, Default)]
+pub(in crate::tui::app) struct Deletions {
+    /// The plan that the user is asked to confirm.
+    pub open: Option<Deletion>,
+    /// The confirmed plan that is being carried out.
+    pub(super) working: Option<Working>,
+    pub tags: Tags,
+}
+
+impl Deletions {
+    pub fn working(&self) -> Option<&Working> {
+        self.working.as_ref()
+    }
+
+    /// Returns, as a sentence, that a deletion or request is under way; `None` if none is. Only one
+    /// runs at a time.
+    pub(super) fn why_busy(&self) -> Option<&'static str> {
+        self.working.as_ref().map(|working| match working.action() {
+            Action::Delete => "A deletion is running: wait for its outcome.",
+            Action::Revoke => "An owner is being asked: wait for the outcome.",
+        })
+    }
+
+    /// Stores the recreation guards found for the open plan, or why they could not be determined.
+    /// Ignored once the plan is closed. Returns whether a plan is open.
+    pub(super) fn guards_found(&mut self, found: Result<Box<DeletePlan>, String>) -> bool {
+        let Some(deletion) = &mut self.open else { return false };
+        match found {
+            Ok(found) => deletion.plan = deletion.plan.clone().guarded_as(&found),
+            Err(_) if deletion.plan.is_guarded() => {}
+            Err(why) => deletion.not_found_out = Some(format!("{why} {}", leaves())),
+        }
+        true
+    }
+
+    /// Updates the tags and the open plan after a change in the ensemble. Makes the plan again only
+    /// if it has no obstacle yet, and its nodes are no longer as planned (gone, recreated, a parent
+    /// not empty) or the table is no longer live.
+    pub fn recheck(&mut self, live: &World, bindings: &Bindings, now: Timestamp) {
+        let table = live.table();
+        self.tags.keep(table);
+        if let Some(deletion) = &mut self.open
+            && deletion.obstacle.is_none()
+            && !(table.is_live() && deletion.is_still_there(table))
+        {
+            deletion.plan_again(table, live.diagnosis(), bindings, now);
+        }
+    }
+
+    /// Makes the open plan again from the current state. Called once a second.
+    pub fn tick(&mut self, live: &World, bindings: &Bindings, now: Timestamp) {
+        if let Some(deletion) = &mut self.open {
+            deletion.plan_again(live.table(), live.diagnosis(), bindings, now);
+        }
+    }
+
+    /// Ends the deletion under way. Returns what to show on the screen and in the timeline.
+    pub(super) fn done(&mut self, outcomes: &[NodeOutcome], now: Timestamp) -> Told {
+        Told::new(outcomes, self.working.take(), now)
+    }
+
+    /// Forgets the confirmed plan, of which nothing was tried.
+    pub(super) fn not_tried(&mut self) {
+        self.working = None;
+    }
+}
+
+/// The tagged contenders of the open lock, in the order of tagging. At most `MAX_TARGETS`, the
+/// limit of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Tags(Vec<(ZnodePath, Zxid)>);
+
+impl Tags {
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn has(&self, path: &ZnodePath) -> bool {
+        self.0.iter().any(|(tagged, _)| tagged == path)
+    }
+
+    pub fn paths(&self) -> impl Iterator<Item = &ZnodePath> {
+        self.0.iter().map(|(path, _)| path)
+    }
+
+    /// Toggles the tag of a contender. Returns `false` if `MAX_TARGETS` contenders are tagged
+    /// already.
+    fn toggle(&mut self, path: ZnodePath, czxid: Zxid) -> bool {
+        if self.has(&path) {
+            self.0.retain(|(tagged, _)| *tagged != path);
+        } else if self.len() == MAX_TARGETS {
+            return false;
+        } else {
+            self.0.push((path, czxid));
+        }
+        true
+    }
+
+    pub(in crate::tui::app) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Drops the tags of contenders that are gone or were recreated under the same name.
+    pub(super) fn keep(&mut self, table: &LockTable) {
+        self.0.retain(|(path, czxid)| is_there(table, path, *czxid));
+    }
+}
+
+impl App {
+    /// Toggles the tag of the selected contender, and selects the next one.
+    pub(in crate::tui::app) fn tag(&mut self) {
+        if let Some(why) = self.why_no_deletion() {
+            return self.show_failure(why);
+        }
+        let Some(row) = self.live.queue_rows().row(self.cursors.contenders.rank()) else {
+            return self.show_failure("There is no contender to tag.".to_owned());
+        };
+        let Some(path) = self.live.open_lock().map(|lock| lock.path_of(row.contender)) else { return };
+        if self.deletions.tags.toggle(path, row.contender.czxid) {
+            self.step(1);
+        } else {
+            self.show_failure(format!("One plan holds at most {MAX_TARGETS} nodes."));
+        }
+    }
+}
 
 /// A confirmed plan that is being carried out.
 #[derive(Clone, Debug)]
@@ -157,4 +301,129 @@ fn sentence_of(outcome: &NodeOutcome, working: Option<&Working>, now: Timestamp)
     let node = working.and_then(|working| working.node(outcome));
     let owner = node.map(|node| node.client.behind_node(now)).unwrap_or_default();
     format!("{}{owner} {}.", outcome.path, outcome.predicate())
+}
+
+/// The entries of the audit log, written by this console and by others.
+#[derive(Clone, Debug, Default)]
+pub struct AuditLog {
+    /// The path of the log; `None` when there is no place for one.
+    path: Option<PathBuf>,
+    history: AuditHistory,
+    places: FxHashMap<String, usize>,
+    failed: Option<String>,
+    unwritable: Option<String>,
+    filter: Filter,
+    passing: Vec<usize>,
+    was_read: bool,
+    reading: bool,
+    /// Whether to read the log again after the current read, because an entry was written
+    /// meanwhile.
+    again: bool,
+}
+
+impl AuditLog {
+    /// An audit log at `path` that has not been read yet.
+    pub(in crate::tui::app) fn new(path: Option<PathBuf>) -> Self {
+        Self { path, ..Self::default() }
+    }
+
+    /// The path of the log; `None` when there is no place for one.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    pub fn history(&self) -> &AuditHistory {
+        &self.history
+    }
+
+    /// The entry at `rank` among the entries that pass the filter.
+    pub fn entry(&self, rank: usize) -> Option<&AuditEntry> {
+        self.history.entries.get(*self.passing.get(rank)?)
+    }
+
+    /// Why the log could not be read.
+    pub fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// Why the log cannot be written.
+    pub fn unwritable(&self) -> Option<&str> {
+        self.unwritable.as_deref()
+    }
+
+    pub fn was_read(&self) -> bool {
+        self.was_read
+    }
+
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    pub(in crate::tui::app) fn set_filter(&mut self, filter: Filter) {
+        self.filter = filter;
+        let entries = self.history.entries.iter().enumerate();
+        self.passing = entries.filter(|(_, entry)| self.filter.takes_audit_entry(entry)).map(|(at, _)| at).collect();
+    }
+
+    /// Asks for a read of the log. During a read, asks for another one afterwards.
+    fn read(&mut self) -> Option<Effect> {
+        self.path.as_ref()?;
+        self.again = self.reading;
+        (!std::mem::replace(&mut self.reading, true)).then_some(Effect::ReadAudit)
+    }
+
+    /// Asks for another read after an entry was written, if the log was read before.
+    fn read_again(&mut self) -> Option<Effect> {
+        if self.was_read || self.reading { self.read() } else { None }
+    }
+
+    /// Stores what was read. Asks for another read if an entry was written meanwhile.
+    fn store(&mut self, reading: AuditReading) -> Option<Effect> {
+        (self.reading, self.was_read) = (false, true);
+        self.unwritable = reading.unwritable;
+        match reading.history {
+            Ok(history) => {
+                self.failed = None;
+                let ids = history.entries.iter().enumerate();
+                self.places = ids.map(|(at, entry)| (entry.id.clone(), at)).collect();
+                self.history = history;
+                self.set_filter(self.filter.clone());
+            }
+            // The entries of the previous read stay, next to the reason why there are no newer
+            // ones.
+            Err(why) => self.failed = Some(why),
+        }
+        if self.again { self.read() } else { None }
+    }
+}
+
+impl Rows<String> for AuditLog {
+    fn len(&self) -> usize {
+        self.passing.len()
+    }
+
+    fn rank(&self, id: &String) -> Option<usize> {
+        self.passing.binary_search(self.places.get(id)?).ok()
+    }
+
+    fn id(&self, rank: usize) -> Option<String> {
+        self.entry(rank).map(|entry| entry.id.clone())
+    }
+}
+
+impl App {
+    /// Opens the audit log and reads it again.
+    pub(in crate::tui::app) fn open_audit(&mut self) -> Update {
+        self.go(Screen::Audit);
+        Update { redraw: true, effects: self.audit.read().into_iter().collect() }
+    }
+
+    /// Reads the log again after an entry was written.
+    pub(in crate::tui::app) fn read_audit_again(&mut self) -> Update {
+        Update { redraw: true, effects: self.audit.read_again().into_iter().collect() }
+    }
+
+    pub(in crate::tui::app) fn audit_read(&mut self, reading: AuditReading) -> Update {
+        Update { redraw: true, effects: self.audit.store(reading).into_iter().collect() }
+    }
 }

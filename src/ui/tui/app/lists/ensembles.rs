@@ -4,8 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde::Serialize;
 
-use crate::tui::app::json_text::to_json;
-use crate::tui::app::list::{ListOrder, ListScreen, Sorting};
+use crate::tui::app::list::{ListOrder, ListScreen, Sorting, to_json};
 use crate::tui::app::{App, EnsembleOrder, EnsembleRow, Filter, Rows, Screen, WatchedEnsembles};
 use crate::tui::screen::Column;
 use lockscope_model::report::SCHEMA;

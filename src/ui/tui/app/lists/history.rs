@@ -1,18 +1,23 @@
-//! History: the past holds, waits and findings of one lock, newest last, and its current holders.
+//! The past in lists: the history of one lock, the timeline of all locks, and the audit log.
+//!
+//! All three are newest last. History has the past holds, waits and findings of one lock, and then
+//! its current holders. Timeline has the events of all locks and of the connection. Audit has the
+//! deletions of this console and of others.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Filter, Pane, Rows, Screen};
+use crate::tui::app::{App, Filter, Pane, Rows, Screen, TimelineEntry};
 use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
 use crate::tui::screen::Column;
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::{SessionId, ZnodePath};
+use lockscope_live::admin::audit::AuditEntry;
 use lockscope_model::diagnose::{Code, Severity};
 use lockscope_model::queue::{ContenderId, LockName};
-use lockscope_model::report::{ClientFacts, rfc3339};
+use lockscope_model::report::{ClientFacts, FindingLine, HappeningLine, rfc3339};
 use lockscope_model::text::human::{duration, exact_time};
 
 /// Maximum number of holders that are listed. Only semaphores and read locks have more than one.
@@ -65,7 +70,7 @@ impl App {
             let stay = Stay::of(row.contender, world.table(), self.now());
             HistoryRow { id: HistoryId::Holder(row.contender.id()), entry: Cow::Owned(HistoryEntry::Stay(stay)) }
         });
-        past.chain(holders).filter(|row| takes(&self.history_filter, &row.entry))
+        past.chain(holders).filter(|row| takes_history_entry(&self.history_filter, &row.entry))
     }
 
     /// Returns the number of rows before the filter, and the number of entries that were dropped.
@@ -82,7 +87,7 @@ impl App {
     }
 }
 
-fn takes(filter: &Filter, entry: &HistoryEntry) -> bool {
+fn takes_history_entry(filter: &Filter, entry: &HistoryEntry) -> bool {
     let mut matching = filter.matching();
     match entry {
         HistoryEntry::Stay(stay) => {
@@ -121,7 +126,7 @@ pub enum HistoryColumn {
     Node,
 }
 
-const COLUMNS: &[Column<HistoryColumn>] = &[
+const HISTORY_COLUMNS: &[Column<HistoryColumn>] = &[
     Column::text(HistoryColumn::Since, "SINCE", 14, 14, 2),
     Column::text(HistoryColumn::What, "WHAT", 14, 20, 0),
     Column::text(HistoryColumn::Who, "WHO", 15, 48, 0),
@@ -138,7 +143,7 @@ impl ListScreen<App> for History {
     type Column = HistoryColumn;
 
     fn columns(&self) -> &'static [Column<HistoryColumn>] {
-        COLUMNS
+        HISTORY_COLUMNS
     }
 
     fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
@@ -328,5 +333,244 @@ impl<'a> FindingFacts<'a> {
             summary: &finding.summary,
             remedy: &finding.remedy,
         })
+    }
+}
+
+pub struct TimelineList;
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum TimelineLine<'a> {
+    Happening(HappeningLine<'a>),
+    Finding(FindingLine<'a>),
+    Deletion(DeletionLine<'a>),
+}
+
+/// The outcome of a deletion from this console.
+#[derive(Serialize)]
+pub(super) struct DeletionLine<'a> {
+    at: Option<String>,
+    event: &'static str,
+    lock: Option<&'a str>,
+    name: Option<&'a str>,
+    node: &'a str,
+    session: Option<String>,
+    #[serde(flatten)]
+    client: ClientFacts,
+    result: &'static str,
+    reason: String,
+}
+
+impl<'a> TimelineLine<'a> {
+    pub(super) fn new(entry: &'a TimelineEntry) -> Self {
+        match entry {
+            TimelineEntry::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
+            TimelineEntry::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),
+            TimelineEntry::Deletion { at, lock, node, client, ending } => Self::Deletion(DeletionLine {
+                at: rfc3339(*at),
+                event: entry.event(),
+                lock: lock.as_ref().map(|lock| lock.path.as_str()),
+                name: lock.as_ref().and_then(|lock| lock.name.as_deref()),
+                node,
+                session: client.session.map(|session| session.to_string()),
+                client: client.into(),
+                result: ending.id(),
+                reason: format!("{node} {ending}"),
+            }),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct TimelineExport<'a> {
+    happenings: Vec<TimelineLine<'a>>,
+}
+
+impl App {
+    /// Returns the entry that is selected in Timeline.
+    pub(in crate::tui::app) fn selected_timeline_entry(&self) -> Option<&TimelineEntry> {
+        TimelineList.row(self, self.cursors.timeline.rank())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimelineColumn {
+    Time,
+    Event,
+    Lock,
+    Sequence,
+    Client,
+    Waited,
+    Held,
+    Queue,
+    Herd,
+    Chain,
+    Node,
+}
+
+const TIMELINE_COLUMNS: &[Column<TimelineColumn>] = &[
+    Column::text(TimelineColumn::Time, "TIME", 12, 12, 0),
+    Column::text(TimelineColumn::Event, "EVENT", 14, 14, 0),
+    Column::text(TimelineColumn::Lock, "LOCK", 13, 48, 0),
+    Column::number(TimelineColumn::Sequence, "SEQ", 7, 4),
+    Column::text(TimelineColumn::Client, "CLIENT", 15, 36, 3),
+    Column::number(TimelineColumn::Waited, "WAITED", 6, 1),
+    Column::number(TimelineColumn::Held, "HELD", 6, 1),
+    Column::number(TimelineColumn::Queue, "QUEUE", 6, 5),
+    Column::number(TimelineColumn::Herd, "HERD", 7, 6),
+    Column::number(TimelineColumn::Chain, "CHAIN", 6, 7),
+    Column::text(TimelineColumn::Node, "NODE", 26, 54, 8),
+];
+
+impl ListScreen<App> for TimelineList {
+    type Id = u64;
+    type Row<'a> = &'a TimelineEntry;
+    type Order = FixedOrder;
+    type Column = TimelineColumn;
+
+    fn columns(&self) -> &'static [Column<TimelineColumn>] {
+        TIMELINE_COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::Timeline)
+    }
+
+    fn rows<'a>(&self, app: &'a App) -> impl Rows<u64> + 'a {
+        app.world().timeline_rows()
+    }
+
+    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<&'a TimelineEntry> {
+        app.world().timeline().get(app.world().timeline_rows().id(rank)?)
+    }
+
+    cursor_in!(timeline: u64);
+
+    fn copied(&self, _: &App, entry: &TimelineEntry) -> Option<String> {
+        entry.lock().map(|lock| lock.path.to_string())
+    }
+
+    /// Opens the lock of the entry, and selects its contender if that is still in the queue.
+    fn open(&self, app: &mut App) {
+        let Some(entry) = self.row(app, self.cursor(app).rank()) else { return };
+        let Some(name) = entry.lock().cloned() else {
+            return app.show_failure("This concerns the connection, not a lock.".to_owned());
+        };
+        let (node, standing) = (entry.node().cloned(), app.standing_node(entry));
+        let Some(lock) = app.known_lock(&name) else {
+            return app.show_failure(format!("The lock {} is gone.", name.path));
+        };
+        app.open_lock(lock);
+        match (node, standing) {
+            (_, Some(path)) => app.select_contender(path),
+            (Some(node), None) => app.show_failure(format!("{node} is not in the queue any more.")),
+            (None, None) => {}
+        }
+    }
+
+    /// Returns the path of the entry's node: the current one, or the last one if the node is gone.
+    /// For an entry without a node, returns the path of the lock.
+    fn node(&self, app: &App) -> Option<ZnodePath> {
+        let entry = self.row(app, self.cursor(app).rank())?;
+        let lock = entry.lock()?;
+        let Some(node) = entry.node() else { return Some(lock.path.clone()) };
+        let queue = app.known_lock(lock).and_then(|id| app.world().table().lock(id));
+        let gone = || match queue {
+            Some(queue) if queue.kind() == LockKind::SingleNode => queue.path().clone(),
+            Some(queue) => queue.queue_path().child(node),
+            None if **node == *lock.path.name() => lock.path.clone(),
+            None => lock.path.child(node),
+        };
+        Some(app.standing_node(entry).unwrap_or_else(gone))
+    }
+
+    fn session(&self, app: &App) -> Option<SessionId> {
+        self.row(app, self.cursor(app).rank())?.session()
+    }
+
+    fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {
+        Some(app.world().timeline_filter())
+    }
+
+    fn set_filter(&self, app: &mut App, filter: Filter) {
+        app.each_world(|world| world.filter_timeline(filter.clone()));
+    }
+
+    fn exported(&self, app: &App) -> Result<String, String> {
+        let rows = app.world().timeline_rows();
+        let happenings = (0..rows.len()).filter_map(|rank| self.row(app, rank)).map(TimelineLine::new).collect();
+        app.as_json(TimelineExport { happenings })
+    }
+}
+
+pub struct AuditEntries;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditColumn {
+    Time,
+    Action,
+    Result,
+    Owner,
+    Who,
+    Ensemble,
+    Node,
+}
+
+const AUDIT_COLUMNS: &[Column<AuditColumn>] = &[
+    Column::text(AuditColumn::Time, "TIME", 19, 19, 1),
+    Column::text(AuditColumn::Action, "WHAT", 6, 6, 4),
+    Column::text(AuditColumn::Result, "RESULT", 15, 15, 0),
+    Column::text(AuditColumn::Owner, "OWNER", 9, 9, 5),
+    Column::text(AuditColumn::Who, "WHO", 9, 24, 3),
+    Column::text(AuditColumn::Ensemble, "ENSEMBLE", 10, 30, 2),
+    Column::text(AuditColumn::Node, "NODE", 16, 70, 0),
+];
+
+impl ListScreen<App> for AuditEntries {
+    type Id = String;
+    type Row<'a> = &'a AuditEntry;
+    type Order = FixedOrder;
+    type Column = AuditColumn;
+
+    fn columns(&self) -> &'static [Column<AuditColumn>] {
+        AUDIT_COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::Audit)
+    }
+
+    fn rows<'a>(&self, app: &'a App) -> impl Rows<String> + 'a {
+        app.audit()
+    }
+
+    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<&'a AuditEntry> {
+        app.audit().entry(rank)
+    }
+
+    cursor_in!(audit: String);
+
+    /// Returns the node's path; in the details, the session that owns the node.
+    fn copied(&self, app: &App, entry: &AuditEntry) -> Option<String> {
+        match app.pane() {
+            Pane::Details => entry.subject.owner.clone(),
+            Pane::List | Pane::Findings | Pane::Events => Some(entry.subject.path.clone()),
+        }
+    }
+
+    fn open(&self, app: &mut App) {
+        app.navigation.go_to_pane(Pane::Details);
+    }
+
+    fn node(&self, app: &App) -> Option<ZnodePath> {
+        ZnodePath::new(&app.selected_entry()?.subject.path).ok()
+    }
+
+    fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {
+        Some(app.audit().filter())
+    }
+
+    fn set_filter(&self, app: &mut App, filter: Filter) {
+        app.audit.set_filter(filter);
     }
 }

@@ -14,24 +14,19 @@ macro_rules! cursor_in {
     };
 }
 
-mod audit;
-mod clients;
 mod ensembles;
 mod history;
-mod locks;
-mod queue;
-mod session_places;
-mod sessions;
-mod timeline;
-mod waits;
+pub mod locks;
+pub mod queue;
+pub mod sessions;
+pub mod waits;
 
-pub use audit::{AuditColumn, AuditEntries};
-pub use clients::{ClientColumn, Clients};
+pub use super::contend::{ClientColumn, Clients};
 pub use ensembles::{EnsembleColumn, Ensembles};
-pub use history::{History, HistoryColumn, HistoryId, HistoryRow};
+pub use history::{
+    AuditColumn, AuditEntries, History, HistoryColumn, HistoryId, HistoryRow, TimelineColumn, TimelineList,
+};
 pub use locks::{LockColumn, LockRow, Locks};
 pub use queue::{Queue, QueueColumn, QueueRow};
-pub use session_places::{PlaceColumn, SessionPlaceRow, SessionPlaces};
-pub use sessions::{SessionColumn, Sessions};
-pub use timeline::{TimelineColumn, TimelineList};
+pub use sessions::{PlaceColumn, SessionColumn, SessionPlaceRow, SessionPlaces, Sessions};
 pub use waits::Waits;

@@ -1,11 +1,25 @@
-//! Queue: the contenders of the open lock.
+//! Queue: the contenders of the open lock as a list and as a picture.
+//!
+//! The contenders that pass a filter are updated node by node, and so are the entries of the
+//! timeline that pass one. The picture is drawn from the nodes of the lock and from the watches
+//! that the servers report. It has no moving watch events, because the events delivered to other
+//! programs' clients are unknown.
 
-use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Filter, Pane, Rows, Screen};
+use std::collections::VecDeque;
+
+use indexset::BTreeSet;
+use rustc_hash::FxHashMap;
+
+use super::super::{App, Cursor, ListScreen, Screen, TimelineEntry};
+use crate::tui::app::list::FixedOrder;
+use crate::tui::app::{Filter, Pane, Rows};
+use crate::tui::picture::{LineState, PictureRow, QueuePicture, RowId, RowState, RowTrouble, WatchLine};
 use crate::tui::screen::{Column, MARK_WIDTH, Placed, choose, place};
-use lockscope_base::znode::{Sequence, SessionId, ZnodePath};
-use lockscope_model::diagnose::{Facts, WatchTarget};
-use lockscope_model::queue::{ContenderRow, LockQueue};
+use lockscope_base::recipe::{Classifier, LockKind, RequestMode, Role};
+use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath, Zxid};
+use lockscope_lock::Access;
+use lockscope_model::diagnose::{Facts, OwnerState, TableAt, WatchTarget};
+use lockscope_model::queue::{Change, Contender, ContenderRow, ContenderState, LockId, LockQueue, LockTable, Timeline};
 
 pub struct Queue;
 
@@ -52,7 +66,7 @@ pub enum QueueColumn {
     Created,
 }
 
-const COLUMNS: &[Column<QueueColumn>] = &[
+const QUEUE_COLUMNS: &[Column<QueueColumn>] = &[
     Column::number(QueueColumn::Position, "#", 6, 3),
     Column::number(QueueColumn::Sequence, "SEQ", 10, 0),
     Column::text(QueueColumn::Mode, "", 1, 1, 0).named("mode"),
@@ -81,11 +95,11 @@ const MIN_SEQUENCE_WIDTH: u16 = 4;
 
 /// Returns the columns that have something to show. If no server lists its connections, the columns
 /// about the client are left out, and the session's id takes the priority of the client.
-fn columns(app: &App) -> Vec<Column<QueueColumn>> {
+fn known_columns(app: &App) -> Vec<Column<QueueColumn>> {
     if app.world().table().has_listed_clients() {
-        return choose(COLUMNS, app.chosen_columns(Screen::Queue));
+        return choose(QUEUE_COLUMNS, app.chosen_columns(Screen::Queue));
     }
-    let without = choose(COLUMNS, app.chosen_columns(Screen::Queue))
+    let without = choose(QUEUE_COLUMNS, app.chosen_columns(Screen::Queue))
         .into_iter()
         .filter(|column: &Column<QueueColumn>| !column.key.is_of_connections());
     let first = |column: Column<QueueColumn>| match column.key {
@@ -102,7 +116,7 @@ impl ListScreen<App> for Queue {
     type Column = QueueColumn;
 
     fn columns(&self) -> &'static [Column<QueueColumn>] {
-        COLUMNS
+        QUEUE_COLUMNS
     }
 
     fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
@@ -114,7 +128,7 @@ impl ListScreen<App> for Queue {
     /// If the watches column does not fit, a sign in the waits-for column replaces it. If that does
     /// not fit either, the sign is in the state column.
     fn place(&self, app: &App, width: u16) -> Vec<Placed<QueueColumn>> {
-        let mut columns = columns(app);
+        let mut columns = known_columns(app);
         let lock = app.world().open_lock();
         let digits = lock
             .and_then(|lock| lock.row(lock.len().checked_sub(1)?))
@@ -193,5 +207,389 @@ impl ListScreen<App> for Queue {
 
     fn changes_with_time(&self, app: &App) -> bool {
         app.live.open_lock().is_some_and(|lock| !lock.is_empty())
+    }
+}
+
+/// The sort key of a contender, which gives the order of the queue.
+type QueueKey = (bool, i64, Zxid, ZnodePath);
+
+/// The contenders of the open lock that pass the filter. Built when the filter is set or the lock
+/// is opened, then updated node by node.
+#[derive(Clone, Debug, Default)]
+pub struct QueueMatches {
+    filter: Filter,
+    lock: Option<LockId>,
+    order: BTreeSet<QueueKey>,
+    places: FxHashMap<ZnodePath, QueueKey>,
+}
+
+impl QueueMatches {
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    pub fn lock(&self) -> Option<LockId> {
+        self.lock
+    }
+
+    /// Rebuilds the matches for a lock and a filter. Linear in the length of the queue, unless the
+    /// filter is empty.
+    pub fn build(&mut self, filter: Filter, lock: Option<LockId>, table: &LockTable, now: Timestamp) {
+        if lock == self.lock && filter.narrows(&self.filter) {
+            return self.narrow(filter, table, now);
+        }
+        (self.filter, self.lock) = (filter, lock);
+        self.order.clear();
+        self.places.clear();
+        if self.filter.is_empty() {
+            return;
+        }
+        let Some(queue) = lock.and_then(|id| table.lock(id)) else { return };
+        for row in queue.rows(0..queue.len()) {
+            if self.filter.takes_contender(queue, &row, TableAt::new(table, now), now) {
+                self.add(queue.path_of(row.contender), row.contender);
+            }
+        }
+    }
+
+    /// Rechecks only the contenders that passed before: a narrower filter, such as one that is
+    /// being typed, passes no others.
+    fn narrow(&mut self, filter: Filter, table: &LockTable, now: Timestamp) {
+        self.filter = filter;
+        let Some(queue) = self.lock.and_then(|id| table.lock(id)) else { return };
+        let (filter, order) = (&self.filter, &mut self.order);
+        self.places.retain(|path, place| {
+            let row = table.position(path).and_then(|(_, position)| queue.row(position));
+            let stays = row.is_some_and(|row| filter.takes_contender(queue, &row, TableAt::new(table, now), now));
+            if !stays {
+                order.remove(place);
+            }
+            stays
+        });
+    }
+
+    /// Updates the matches after a change was applied to the table.
+    pub fn follow(&mut self, changed: &Changed, table: &LockTable, now: Timestamp) {
+        let Some(queue) = self.lock.filter(|_| !self.filter.is_empty()).and_then(|id| table.lock(id)) else { return };
+        match changed {
+            Changed::Everything => {
+                let filter = std::mem::take(&mut self.filter);
+                self.build(filter, self.lock, table, now);
+            }
+            Changed::Node(path) if path.is_within(queue.path()) || self.places.contains_key(path) => {
+                self.recheck(path, queue, table, now);
+                // At the border between a semaphore's leases and its queue, a change of one node
+                // can show or hide the contender of another.
+                for position in queue.holding().saturating_sub(1)..=queue.holding() + 1 {
+                    if let Some(row) = queue.row(position) {
+                        self.recheck(&queue.path_of(row.contender), queue, table, now);
+                    }
+                }
+            }
+            Changed::Nothing | Changed::Node(_) => {}
+        }
+    }
+
+    fn recheck(&mut self, path: &ZnodePath, queue: &LockQueue, table: &LockTable, now: Timestamp) {
+        if let Some(old) = self.places.remove(path) {
+            self.order.remove(&old);
+        }
+        if let Some((id, position)) = table.position(path)
+            && id == queue.id()
+            && let Some(row) = queue.row(position)
+            && self.filter.takes_contender(queue, &row, TableAt::new(table, now), now)
+        {
+            self.add(path.clone(), row.contender);
+        }
+    }
+
+    fn add(&mut self, path: ZnodePath, contender: &Contender) {
+        let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
+        let place = (contender.role != Role::Lease, number, contender.czxid, path.clone());
+        self.order.insert(place.clone());
+        self.places.insert(path, place);
+    }
+
+    fn path(&self, rank: usize) -> Option<&ZnodePath> {
+        // `get_index` beyond the end of the set is unspecified.
+        if rank < self.order.len() { self.order.get_index(rank).map(|place| &place.3) } else { None }
+    }
+}
+
+/// Which contenders a change can affect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    Nothing,
+    /// One node came, changed or went.
+    Node(ZnodePath),
+    /// Any contender may be affected.
+    Everything,
+}
+
+impl From<&Change> for Changed {
+    fn from(change: &Change) -> Self {
+        match change {
+            // A hint can change the recipe of all its siblings.
+            Change::Appeared { path } if Classifier::is_hint(path) => Self::Everything,
+            Change::Seen { path, .. }
+            | Change::Deleted { path, .. }
+            | Change::DeletedBy { path, .. }
+            | Change::Appeared { path } => Self::Node(path.clone()),
+            // The addresses of clients may have changed.
+            Change::Synced | Change::Surveyed { .. } => Self::Everything,
+            Change::Listed { .. }
+            | Change::Unreadable { .. }
+            | Change::Heard { .. }
+            | Change::Sampled { .. }
+            | Change::Compared { .. }
+            | Change::Connection(_)
+            | Change::Syncing => Self::Nothing,
+        }
+    }
+}
+
+/// The rows of Queue: the whole queue, or the contenders that pass the filter.
+#[derive(Clone, Copy)]
+pub struct QueueRows<'a> {
+    table: &'a LockTable,
+    queue: Option<&'a LockQueue>,
+    matches: &'a QueueMatches,
+}
+
+impl<'a> QueueRows<'a> {
+    pub fn new(table: &'a LockTable, matches: &'a QueueMatches) -> Self {
+        Self { table, queue: matches.lock.and_then(|id| table.lock(id)), matches }
+    }
+
+    pub fn row(&self, rank: usize) -> Option<ContenderRow<'a>> {
+        let queue = self.queue?;
+        if self.matches.filter.is_empty() {
+            return queue.row(rank);
+        }
+        let (id, position) = self.table.position(self.matches.path(rank)?)?;
+        if id == queue.id() { queue.row(position) } else { None }
+    }
+}
+
+impl Rows<ZnodePath> for QueueRows<'_> {
+    fn len(&self) -> usize {
+        match self.queue {
+            None => 0,
+            Some(queue) if self.matches.filter.is_empty() => queue.len(),
+            Some(_) => self.matches.order.len(),
+        }
+    }
+
+    fn rank(&self, id: &ZnodePath) -> Option<usize> {
+        if !self.matches.filter.is_empty() {
+            return self.matches.places.get(id).map(|place| self.matches.order.rank(place));
+        }
+        let (lock, position) = self.table.position(id)?;
+        (Some(lock) == self.matches.lock).then_some(position)
+    }
+
+    fn id(&self, rank: usize) -> Option<ZnodePath> {
+        if self.matches.filter.is_empty() {
+            let queue = self.queue?;
+            queue.row(rank).map(|row| queue.path_of(row.contender))
+        } else {
+            self.matches.path(rank).cloned()
+        }
+    }
+}
+
+/// The timeline entries that pass the filter, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct TimelineMatches {
+    filter: Filter,
+    numbers: VecDeque<u64>,
+}
+
+impl TimelineMatches {
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Rebuilds the matches for a filter. Linear in the length of the timeline.
+    pub fn build(&mut self, filter: Filter, timeline: &Timeline<TimelineEntry>, table: &LockTable) {
+        self.filter = filter;
+        self.numbers.clear();
+        if !self.filter.is_empty() {
+            let numbered = (timeline.first()..).zip(timeline.iter());
+            let taken = numbered.filter(|(_, entry)| self.filter.takes_timeline_entry(entry, table));
+            self.numbers = taken.map(|(at, _)| at).collect();
+        }
+    }
+
+    /// Checks the newest entry, and drops entries that the timeline no longer keeps.
+    pub fn pushed(&mut self, timeline: &Timeline<TimelineEntry>, table: &LockTable) {
+        if self.filter.is_empty() {
+            return;
+        }
+        while self.numbers.front().is_some_and(|number| *number < timeline.first()) {
+            self.numbers.pop_front();
+        }
+        let newest = timeline.first() + timeline.len() as u64 - 1;
+        if timeline.get(newest).is_some_and(|entry| self.filter.takes_timeline_entry(entry, table)) {
+            self.numbers.push_back(newest);
+        }
+    }
+}
+
+/// The rows of Timeline: all entries, or those that pass the filter.
+#[derive(Clone, Copy)]
+pub struct TimelineRows<'a> {
+    timeline: &'a Timeline<TimelineEntry>,
+    matches: &'a TimelineMatches,
+}
+
+impl<'a> TimelineRows<'a> {
+    pub fn new(timeline: &'a Timeline<TimelineEntry>, matches: &'a TimelineMatches) -> Self {
+        Self { timeline, matches }
+    }
+}
+
+impl Rows<u64> for TimelineRows<'_> {
+    fn len(&self) -> usize {
+        if self.matches.filter.is_empty() { self.timeline.len() } else { self.matches.numbers.len() }
+    }
+
+    fn rank(&self, id: &u64) -> Option<usize> {
+        if self.matches.filter.is_empty() {
+            let rank = usize::try_from(id.checked_sub(self.timeline.first())?).ok()?;
+            (rank < self.timeline.len()).then_some(rank)
+        } else {
+            self.matches.numbers.binary_search(id).ok()
+        }
+    }
+
+    fn id(&self, rank: usize) -> Option<u64> {
+        if self.matches.filter.is_empty() {
+            (rank < self.timeline.len()).then(|| self.timeline.first() + rank as u64)
+        } else {
+            self.matches.numbers.get(rank).copied()
+        }
+    }
+}
+
+impl App {
+    /// Whether Queue shows its picture in place of the list.
+    pub fn shows_queue_picture(&self) -> bool {
+        self.navigation.screen == Screen::Queue
+            && self.slow_motion().wants_queue_picture()
+            && self.world().open_lock().is_some_and(|lock| !lock.is_empty())
+    }
+
+    /// The first `most` contenders of the open queue, ignoring the filter. Linear in `most`.
+    pub fn queue_picture(&self, most: usize) -> QueuePicture {
+        let Some(lock) = self.world().open_lock() else { return QueuePicture::default() };
+        let most = most.min(QueuePicture::MAX_ROWS);
+        let contenders: Vec<QueueRow<'_>> =
+            (0..lock.len().min(most)).filter_map(|position| self.queue_row_at(lock, position)).collect();
+        let mut rows = Vec::new();
+        if contenders.iter().any(|shown| shown.facts.watching == WatchTarget::Parent) {
+            rows.push(parent_row(lock));
+        }
+        rows.extend(contenders.iter().map(|shown| contender_row(lock, shown)));
+        let watchers = self.world().table_at(self.now()).waiters(lock).map(|watchers| watchers.sessions);
+        let watchers = watchers.unwrap_or_default();
+        let room = most.saturating_sub(rows.len());
+        rows.extend(watchers.iter().take(room).enumerate().map(|(at, session)| watcher_row(at, *session)));
+        let hidden = lock.len().saturating_sub(contenders.len()) + watchers.len().saturating_sub(room);
+        QueuePicture { rows, hidden, ..QueuePicture::default() }
+    }
+
+    fn queue_row_at<'a>(&'a self, lock: &'a LockQueue, position: usize) -> Option<QueueRow<'a>> {
+        Some(Queue::known(self, lock, lock.row(position)?))
+    }
+
+    /// The session of a row of the picture; `None` when the row has none.
+    pub fn session_in_picture(&self, id: RowId) -> Option<SessionId> {
+        let RowId::Client(number) = id else { return None };
+        let lock = self.world().open_lock()?;
+        match usize::try_from(number).ok()? {
+            at if at >= WATCHERS_FROM => {
+                self.world().table_at(self.now()).waiters(lock)?.sessions.get(at - WATCHERS_FROM).copied()
+            }
+            position => lock.row(position)?.contender.session(),
+        }
+    }
+
+    /// The row of the selected contender.
+    pub fn selected_in_picture(&self) -> Option<RowId> {
+        let cursor: &Cursor<_> = Queue.cursor(self);
+        let node = cursor.selected(&self.world().queue_rows())?;
+        let (_, position) = self.world().table().position(&node)?;
+        Some(RowId::Client(position as u64))
+    }
+}
+
+/// The first row number of the sessions that watch a single-node lock. Smaller numbers are
+/// positions in the queue.
+const WATCHERS_FROM: usize = 1 << 32;
+
+fn plain_row(id: RowId, name: String, state: RowState) -> PictureRow {
+    let (lines, troubles) = (Vec::new(), Vec::new());
+    PictureRow { id, name, state, access: None, lines, troubles, effect: None, token: None }
+}
+
+fn parent_row(lock: &LockQueue) -> PictureRow {
+    plain_row(RowId::Parent(0), lock.path().name().to_owned(), RowState::Parent)
+}
+
+/// The row of a session that watches a single-node lock. Row 0 is that node.
+fn watcher_row(at: usize, session: SessionId) -> PictureRow {
+    let row = plain_row(RowId::Client((WATCHERS_FROM + at) as u64), session.to_string(), RowState::Waits);
+    PictureRow { lines: vec![WatchLine { to: RowId::Client(0), state: LineState::Standing }], ..row }
+}
+
+fn contender_row(lock: &LockQueue, QueueRow { row, facts, .. }: &QueueRow<'_>) -> PictureRow {
+    let contender = row.contender;
+    let name = match contender.sequence {
+        Some(Sequence(number)) => number.to_string(),
+        None => contender.node.to_string(),
+    };
+    let state = match row.state {
+        ContenderState::Holds => RowState::Holds,
+        ContenderState::Waits => RowState::Waits,
+        ContenderState::Unknown => RowState::Unknown,
+    };
+    let mut troubles = Vec::new();
+    if !matches!(facts.owner, OwnerState::Live | OwnerState::Unknown) {
+        troubles.push(RowTrouble::Owner { state: facts.owner, expires_in: facts.expires_in });
+    }
+    if row.state == ContenderState::Waits && facts.watching == WatchTarget::Nothing {
+        troubles.push(RowTrouble::WatchesNothing);
+    }
+    let access = match row.mode {
+        RequestMode::Read => Some(Access::Read),
+        RequestMode::Write if lock.kind() == LockKind::ReadWrite => Some(Access::Write),
+        _ => None,
+    };
+    let row = plain_row(RowId::Client(row.position as u64), name, state);
+    let lines = if state == RowState::Waits { lines(lock, facts, &row) } else { Vec::new() };
+    PictureRow { access, lines, troubles, ..row }
+}
+
+/// The lines from a waiter to what it watches. If the watches are unknown, the line goes to the
+/// contender that it waits for, marked as unknown.
+fn lines(lock: &LockQueue, facts: &Facts<'_>, row: &PictureRow) -> Vec<WatchLine> {
+    let RowId::Client(number) = row.id else { return Vec::new() };
+    let Ok(position) = usize::try_from(number) else { return Vec::new() };
+    let before = |most: usize| {
+        let awaited = facts.watched.map_or_else(|| lock.waits_for(position, most), |watched| vec![watched]);
+        let found = lock.rows(0..position).filter(|other| awaited.contains(&&*other.contender.node));
+        found.map(|other| RowId::Client(other.position as u64)).collect::<Vec<_>>()
+    };
+    let line = |state: LineState| move |to: RowId| WatchLine { to, state };
+    match facts.watching {
+        WatchTarget::Nothing => Vec::new(),
+        WatchTarget::Parent => vec![WatchLine { to: RowId::Parent(0), state: LineState::Standing }],
+        WatchTarget::Unknown => before(1).into_iter().map(line(LineState::Unknown)).collect(),
+        WatchTarget::Predecessor => before(1).into_iter().map(line(LineState::Standing)).collect(),
+        WatchTarget::TwoBefore => {
+            let ahead = position.checked_sub(2).map(|at| RowId::Client(at as u64));
+            before(1).into_iter().chain(ahead).map(line(LineState::Standing)).collect()
+        }
     }
 }
