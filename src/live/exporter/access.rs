@@ -218,7 +218,7 @@ const VERIFY_IF_GIVEN: &str = "VerifyClientCertIfGiven";
 const REQUIRE_AND_VERIFY: &str = "RequireAndVerifyClientCert";
 
 /// The PEM files and the mode of client authentication.
-pub(super) struct TlsFiles {
+struct TlsFiles {
     pub cert: PathBuf,
     pub key: PathBuf,
     pub client_ca: Option<PathBuf>,
@@ -227,7 +227,7 @@ pub(super) struct TlsFiles {
 }
 
 /// Reads the files. Fails with a sentence that names the file and shows nothing of a key.
-pub(super) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
+fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
     let builder = match (&*files.client_auth, &files.client_ca) {
         ("" | NO_CLIENT_CERT, None) => ServerConfig::builder().with_no_client_auth(),
         ("" | NO_CLIENT_CERT, Some(_)) => {

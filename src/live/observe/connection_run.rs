@@ -37,7 +37,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 type RootRead = (RootClaim, Result<Option<Stat>, Error>);
 
 /// The parts that outlive a connection.
-pub(super) struct ConnectionParts<'a> {
+pub struct ConnectionParts<'a> {
     pub follower: &'a mut Follower,
     pub scheduler: &'a mut ReadScheduler,
     pub outbox: &'a mut Outbox,
@@ -51,7 +51,7 @@ pub(super) struct ConnectionParts<'a> {
 ///
 /// All of this is dropped at the cut: the library does not set recursive watches again after a
 /// reconnect, and no watch reports the events in between.
-pub(super) struct ConnectionRun<'a> {
+pub struct ConnectionRun<'a> {
     client: &'a dyn Requests,
     follower: &'a mut Follower,
     scheduler: &'a mut ReadScheduler,
@@ -77,10 +77,7 @@ pub(super) struct ConnectionRun<'a> {
 impl<'a> ConnectionRun<'a> {
     /// Sets the watches. An error of the server is returned as it is, so that the caller can see
     /// whether the server knows such watches.
-    pub(super) async fn begin(
-        client: &'a dyn Requests,
-        parts: ConnectionParts<'a>,
-    ) -> Result<Result<Self, Error>, Gone> {
+    pub async fn begin(client: &'a dyn Requests, parts: ConnectionParts<'a>) -> Result<Result<Self, Error>, Gone> {
         let ConnectionParts { follower, scheduler, outbox, open_queue, member, trust } = parts;
         let mut states = client.states();
         let watchers = match trust.watching {
@@ -132,7 +129,7 @@ impl<'a> ConnectionRun<'a> {
     }
 
     /// Reads everything and follows the events until the connection is cut.
-    pub(super) async fn run(mut self) -> ConnectionEnd {
+    pub async fn run(mut self) -> ConnectionEnd {
         self.begin_reading();
         loop {
             if let Err(end) = self.step().await {

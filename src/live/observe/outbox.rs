@@ -23,33 +23,33 @@ const MAX_QUEUED_BATCHES: usize = 4;
 const MAX_HELD_TO_READ_MORE: usize = 16 * MAX_BATCH;
 
 /// Creates the channel to the consumer.
-pub(super) fn channel() -> (mpsc::Sender<Vec<Observed>>, mpsc::Receiver<Vec<Observed>>) {
+pub fn channel() -> (mpsc::Sender<Vec<Observed>>, mpsc::Receiver<Vec<Observed>>) {
     mpsc::channel(MAX_QUEUED_BATCHES)
 }
 
 /// The number of changes that the consumer has not taken yet. For display only: it is slightly
 /// behind.
 #[derive(Clone, Debug, Default)]
-pub(super) struct UntakenChanges(Arc<AtomicUsize>);
+pub struct UntakenChanges(Arc<AtomicUsize>);
 
 impl UntakenChanges {
-    pub(super) fn get(&self) -> usize {
+    pub fn get(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
     /// Subtracts changes that the consumer took or that were dropped.
-    pub(super) fn remove(&self, count: usize) {
+    pub fn remove(&self, count: usize) {
         self.0.fetch_sub(count, Ordering::Relaxed);
     }
 }
 
 /// The consumer has gone.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub struct Gone;
 
 /// The changes that the consumer has not taken yet.
 #[derive(Debug)]
-pub(super) struct Outbox {
+pub struct Outbox {
     sender: mpsc::Sender<Vec<Observed>>,
     held: VecDeque<Observed>,
     /// The most changes held for a slow consumer; beyond it they are dropped and everything is read
@@ -60,13 +60,13 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new(sender: mpsc::Sender<Vec<Observed>>, max_held: usize, untaken: UntakenChanges) -> Self {
+    pub fn new(sender: mpsc::Sender<Vec<Observed>>, max_held: usize, untaken: UntakenChanges) -> Self {
         Self { sender, held: VecDeque::new(), max_held, overflown: false, untaken }
     }
 
     /// Adds a change. When too many are held, all changes except those of the connection are
     /// dropped, and so are later ones until [`Self::start_over`].
-    pub(super) fn push(&mut self, change: Change) {
+    pub fn push(&mut self, change: Change) {
         let is_connection = |change: &Change| matches!(change, Change::Connection(_));
         if self.overflown && !is_connection(&change) {
             return;
@@ -84,27 +84,27 @@ impl Outbox {
         self.held.push_back(Observed { at: now(), change });
     }
 
-    pub(super) fn max_held(&self) -> usize {
+    pub fn max_held(&self) -> usize {
         self.max_held
     }
 
     /// Returns whether changes were dropped, so that everything must be read again.
-    pub(super) fn is_overflown(&self) -> bool {
+    pub fn is_overflown(&self) -> bool {
         self.overflown
     }
 
     /// Returns whether there is room for the answers to more reads.
-    pub(super) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         self.held.len() < MAX_HELD_TO_READ_MORE && !self.overflown
     }
 
     /// Returns whether [`Self::send`] has nothing to send.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
     /// Sends one batch when the consumer has room for it. Cancel safe.
-    pub(super) async fn send(&mut self) -> Result<(), Gone> {
+    pub async fn send(&mut self) -> Result<(), Gone> {
         let permit = self.sender.reserve().await.map_err(|_| Gone)?;
         let count = self.held.len().min(MAX_BATCH);
         if count > 0 {
@@ -118,7 +118,7 @@ impl Outbox {
     }
 
     /// Sends until no changes are held.
-    pub(super) async fn send_all(&mut self) -> Result<(), Gone> {
+    pub async fn send_all(&mut self) -> Result<(), Gone> {
         while !self.is_empty() {
             self.send().await?;
         }
@@ -126,7 +126,7 @@ impl Outbox {
     }
 
     /// Waits for `other` and keeps sending meanwhile.
-    pub(super) async fn send_while<F: Future>(&mut self, other: F) -> Result<F::Output, Gone> {
+    pub async fn send_while<F: Future>(&mut self, other: F) -> Result<F::Output, Gone> {
         let mut other = pin!(other);
         loop {
             tokio::select! {
@@ -139,14 +139,14 @@ impl Outbox {
 
     /// Waits until the consumer has taken everything, including the batches in the channel. Cancel
     /// safe.
-    pub(super) async fn caught_up(&mut self) -> Result<(), Gone> {
+    pub async fn caught_up(&mut self) -> Result<(), Gone> {
         self.send_all().await?;
         self.sender.reserve_many(self.sender.max_capacity()).await.map_err(|_| Gone)?;
         Ok(())
     }
 
     /// Accepts changes again after an overflow.
-    pub(super) fn start_over(&mut self) {
+    pub fn start_over(&mut self) {
         self.overflown = false;
     }
 }

@@ -31,7 +31,7 @@ const OVERLOADED_AGAIN: Duration = Duration::from_secs(60);
 
 /// The recent overloads of one connection, and what was counted meanwhile.
 #[derive(Debug)]
-pub(super) struct Overloads {
+pub struct Overloads {
     /// When the last overload began, as time since the connection began.
     last: Option<Duration>,
     backoff: Backoff,
@@ -49,7 +49,7 @@ impl Default for Overloads {
 }
 
 /// The parts of a connection that keep running during an overload.
-pub(super) struct OverloadedConnection<'a> {
+pub struct OverloadedConnection<'a> {
     pub client: &'a dyn Requests,
     pub follower: &'a Follower,
     pub scheduler: &'a mut ReadScheduler,
@@ -63,7 +63,7 @@ impl Overloads {
     /// Returns how long to wait before everything is read again. The first pause is zero; pauses
     /// grow when overloads repeat within [`OVERLOADED_AGAIN`]. `now` is the time since the
     /// connection began.
-    pub(super) fn next_pause(&mut self, now: Duration) -> Duration {
+    pub fn next_pause(&mut self, now: Duration) -> Duration {
         let again = self.last.replace(now).is_some_and(|before| now < before + OVERLOADED_AGAIN);
         if again {
             return self.backoff.next_pause();
@@ -74,7 +74,7 @@ impl Overloads {
 
     /// Reports the overload, then waits until the consumer has caught up and the pause is over.
     /// During the pause lock parents are sampled. Events that arrive meanwhile are dropped.
-    pub(super) async fn sit_out(
+    pub async fn sit_out(
         &mut self,
         pause: Duration,
         mut connection: OverloadedConnection<'_>,
@@ -146,7 +146,7 @@ impl OverloadedConnection<'_> {
 }
 
 /// Waits for `other` and drops the events that arrive meanwhile.
-pub(super) async fn discarding<F: Future>(
+pub async fn discarding<F: Future>(
     watchers: &mut RecursiveWatches,
     states: &mut dyn SessionStates,
     other: F,
@@ -167,14 +167,14 @@ pub(super) async fn discarding<F: Future>(
 }
 
 /// The time between the beginnings of two sampling rounds.
-pub(super) const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Parents read in one round: about as many as the budget of live reads allows in a second.
-pub(super) const MAX_SAMPLED_PARENTS: usize = 3_000;
+const MAX_SAMPLED_PARENTS: usize = 3_000;
 
 /// Reads the parents in turn, so that each is read equally often.
 #[derive(Debug, Default)]
-pub(super) struct Sampler {
+struct Sampler {
     /// The parents in the order in which they are read next.
     parents: VecDeque<ZnodePath>,
     open: Option<ZnodePath>,
@@ -184,7 +184,7 @@ pub(super) struct Sampler {
 impl Sampler {
     /// Starts with the parents known now and continues where the last rounds ended. The parent of
     /// the open queue is read in each round.
-    pub(super) fn begin(&mut self, follower: &Follower) {
+    fn begin(&mut self, follower: &Follower) {
         self.open = follower.open_queue().filter(|open| follower.parents().any(|parent| parent == *open)).cloned();
         let others = follower.parents().filter(|parent| self.open.as_ref() != Some(parent));
         let mut parents: Vec<ZnodePath> = others.cloned().collect();
@@ -195,7 +195,7 @@ impl Sampler {
     }
 
     /// Returns the reads of the next round.
-    pub(super) fn next_round(&mut self) -> VecDeque<NodeRead> {
+    fn next_round(&mut self) -> VecDeque<NodeRead> {
         let count = self.parents.len().min(MAX_SAMPLED_PARENTS);
         let turn: Vec<ZnodePath> = self.parents.range(..count).cloned().collect();
         self.parents.rotate_left(count);

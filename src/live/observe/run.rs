@@ -33,7 +33,7 @@ const MAX_TRIES_WITHOUT_SERVER: u32 = 3;
 const GATHER: Duration = Duration::from_millis(5);
 
 /// Connects, and observes on one session after the other.
-pub(super) struct ObserverTask {
+pub struct ObserverTask {
     connection: ConnectOptions,
     observer: SessionObserver,
     client: Option<Client>,
@@ -41,7 +41,7 @@ pub(super) struct ObserverTask {
 }
 
 impl ObserverTask {
-    pub(super) fn new(
+    pub fn new(
         options: ObserveOptions,
         retry: RetryPolicy,
         sender: mpsc::Sender<Vec<Observed>>,
@@ -67,7 +67,7 @@ impl ObserverTask {
 
     /// Observes until the ensemble refuses us or the consumer has gone. Dropping the future stops
     /// the observation.
-    pub(super) async fn run(&mut self) -> Result<(), Gone> {
+    pub async fn run(&mut self) -> Result<(), Gone> {
         let mut backoff = retry_backoff();
         let mut reason = None;
         while let Some((client, servers)) = self.connect(&mut backoff, reason).await? {
@@ -93,7 +93,7 @@ impl ObserverTask {
     }
 
     /// Closes the session, if there is one, and waits briefly for it.
-    pub(super) async fn close(self) {
+    pub async fn close(self) {
         if let Some(client) = self.client {
             close_session(client).await;
         }
@@ -149,19 +149,19 @@ const CUTS_BEFORE_FALLBACK: u32 = 3;
 
 /// A connection that lasted this long was stable. A reconnect within this time is not explained to
 /// the user.
-pub(super) const STABLE_AFTER: Duration = Duration::from_secs(1);
+const STABLE_AFTER: Duration = Duration::from_secs(1);
 
 /// Returns the pauses between tries: from 250 ms to 10 s.
-pub(super) fn retry_backoff() -> Backoff {
+fn retry_backoff() -> Backoff {
     Backoff::new(Duration::from_millis(250), Duration::from_secs(10))
 }
 
 /// Runs a [`ConnectionRun`] on each connection of a session, and keeps what outlives the session.
-pub(super) struct SessionObserver {
-    pub(super) follower: Follower,
-    pub(super) outbox: Outbox,
-    pub(super) open_queue: watch::Receiver<Option<ZnodePath>>,
-    pub(super) views: watch::Receiver<Arc<ServerView>>,
+struct SessionObserver {
+    follower: Follower,
+    outbox: Outbox,
+    open_queue: watch::Receiver<Option<ZnodePath>>,
+    views: watch::Receiver<Arc<ServerView>>,
 }
 
 /// State kept across the connections of one session.
@@ -178,11 +178,7 @@ struct SessionRun {
 
 impl SessionObserver {
     /// Observes on one session, over all its connections. Returns the final state of the session.
-    pub(super) async fn session(
-        &mut self,
-        client: &dyn Requests,
-        servers: &TransportStatus,
-    ) -> Result<SessionState, Gone> {
+    async fn session(&mut self, client: &dyn Requests, servers: &TransportStatus) -> Result<SessionState, Gone> {
         let mut session = SessionRun {
             trust: ServerTrust::new(),
             scheduler: ReadScheduler::default(),
@@ -321,12 +317,12 @@ impl SessionObserver {
     }
 
     /// Reports when the server was last heard from: silence is noticed later than it began.
-    pub(super) fn report_last_heard(&mut self, servers: &TransportStatus) {
+    fn report_last_heard(&mut self, servers: &TransportStatus) {
         let Some(ago) = servers.last_heard().and_then(|ago| i64::try_from(ago.as_millis()).ok()) else { return };
         self.outbox.push(Change::Heard { at: Timestamp(now().0.saturating_sub(ago)) });
     }
 
-    pub(super) fn report(&mut self, state: ConnectionState) {
+    fn report(&mut self, state: ConnectionState) {
         self.outbox.push(Change::Connection(state));
     }
 }

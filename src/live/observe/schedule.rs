@@ -44,7 +44,7 @@ mod tests;
 mod pace_tests;
 
 /// The bound on the expected size of all replies under way, in bytes: 16 MiB.
-pub(super) const MAX_WEIGHT_UNDER_WAY: u64 = 16 << 20;
+const MAX_WEIGHT_UNDER_WAY: u64 = 16 << 20;
 
 /// The bound on the expected size of one reply, in bytes: 2 MiB.
 const MAX_REQUEST_WEIGHT: u64 = 2 << 20;
@@ -68,7 +68,7 @@ const MAX_SINGLE_READS_UNDER_WAY: usize = 256;
 const CUTS_BEFORE_SINGLE_READS: u32 = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ReadRequest {
+pub struct ReadRequest {
     /// At least one read. A count stands alone.
     pub(super) reads: Vec<NodeRead>,
     /// The expected size of the reply, in bytes.
@@ -77,14 +77,14 @@ pub(super) struct ReadRequest {
 
 impl ReadRequest {
     /// Returns whether the request holds several reads.
-    pub(super) fn is_multiple(&self) -> bool {
+    pub fn is_multiple(&self) -> bool {
         self.reads.len() > 1
     }
 }
 
 /// Combines reads into requests. See the [module](self).
 #[derive(Debug)]
-pub(super) struct ReadScheduler {
+pub struct ReadScheduler {
     /// Whether the server may know requests for several reads.
     together: bool,
     /// Whether this server has answered such a request.
@@ -118,24 +118,24 @@ impl Default for ReadScheduler {
 
 impl ReadScheduler {
     /// Returns whether several reads share a request.
-    pub(super) fn reads_together(&self) -> bool {
+    pub fn reads_together(&self) -> bool {
         self.together
     }
 
     /// Sends each read as a request of its own from now on.
-    pub(super) fn read_one_by_one(&mut self) {
+    pub fn read_one_by_one(&mut self) {
         self.together = false;
     }
 
     /// Starts over: forgets the requests under way and the expected sizes.
-    pub(super) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         self.expected = ExpectedWeights::default();
         (self.pace, self.wakes_at) = (ReadPace::default(), None);
         (self.under_way, self.multiple_under_way, self.weight_under_way) = (0, 0, 0);
     }
 
     /// Records that the connection was cut.
-    pub(super) fn cut(&mut self) {
+    pub fn cut(&mut self) {
         if self.multiple_under_way > 0 {
             self.cuts += 1;
             self.max_operations = (self.max_operations / 2).max(2);
@@ -145,7 +145,7 @@ impl ReadScheduler {
     }
 
     /// Records that everything was read on one connection.
-    pub(super) fn synced(&mut self) {
+    pub fn synced(&mut self) {
         self.cuts = 0;
         self.max_operations = (self.max_operations * 2).min(MAX_OPERATIONS);
     }
@@ -153,7 +153,7 @@ impl ReadScheduler {
     /// Returns the next request to send. Returns `None` when there is nothing to read, or when the
     /// request must wait: for answers, or until [`wakes_at`](Self::wakes_at). `now` is the time
     /// since the connection began.
-    pub(super) fn next(&mut self, follower: &mut Follower, now: Duration) -> Option<ReadRequest> {
+    pub fn next(&mut self, follower: &mut Follower, now: Duration) -> Option<ReadRequest> {
         self.wakes_at = None;
         if !self.together {
             return self.next_single(follower);
@@ -186,7 +186,7 @@ impl ReadScheduler {
 
     /// Returns when to call [`next`](Self::next) again if nothing happens before. Set when `next`
     /// returned `None`.
-    pub(super) fn wakes_at(&self) -> Option<Duration> {
+    pub fn wakes_at(&self) -> Option<Duration> {
         self.wakes_at
     }
 
@@ -212,7 +212,7 @@ impl ReadScheduler {
 
     /// Returns the next request for samples. Samples are sent one after the other while nothing
     /// else is read.
-    pub(super) fn next_sample(&mut self, waiting: &mut VecDeque<NodeRead>) -> Option<ReadRequest> {
+    pub fn next_sample(&mut self, waiting: &mut VecDeque<NodeRead>) -> Option<ReadRequest> {
         self.gather(|takes| if takes(waiting.front()?) { waiting.pop_front() } else { None })
     }
 
@@ -262,7 +262,7 @@ impl ReadScheduler {
         self.weight_under_way += request.weight;
     }
 
-    pub(super) fn answered<'a>(&mut self, request: &ReadRequest, answers: impl Iterator<Item = &'a ReadAnswer>) {
+    pub fn answered<'a>(&mut self, request: &ReadRequest, answers: impl Iterator<Item = &'a ReadAnswer>) {
         self.closed(request);
         self.proven |= request.is_multiple();
         self.expected.learn(answers);
@@ -270,7 +270,7 @@ impl ReadScheduler {
 
     /// Records that a request for several reads was refused as a whole. Returns its reads as
     /// requests of their own, which must be sent.
-    pub(super) fn refused(&mut self, request: ReadRequest) -> Vec<ReadRequest> {
+    pub fn refused(&mut self, request: ReadRequest) -> Vec<ReadRequest> {
         self.closed(&request);
         let single = request.reads.into_iter().map(|read| {
             let single = ReadRequest { weight: self.expected.of(&read), reads: vec![read] };

@@ -40,12 +40,12 @@ use lockscope_requests::Requests;
 const ASK_AFTER: Duration = Duration::from_millis(1500);
 
 /// The time after which an ensemble that sends nothing is silent.
-pub(super) const SILENT_AFTER: Duration = Duration::from_secs(3);
+pub const SILENT_AFTER: Duration = Duration::from_secs(3);
 
 /// Asks an ensemble that sends nothing by a `sync`, which only the leader answers.
 ///
 /// Costs at most one request in [`ASK_AFTER`], and none while events or answers come.
-pub(super) struct Heartbeat<'a> {
+pub struct Heartbeat<'a> {
     client: &'a dyn Requests,
     question: Option<BoxFuture<'a, Result<(), Error>>>,
     heard: Instant,
@@ -54,7 +54,7 @@ pub(super) struct Heartbeat<'a> {
 
 /// What a heartbeat found.
 #[derive(Debug)]
-pub(super) enum Beat {
+pub enum Beat {
     /// The ensemble answered.
     Answered(Result<(), Error>),
     /// Nothing has come for [`SILENT_AFTER`].
@@ -63,24 +63,24 @@ pub(super) enum Beat {
 
 impl<'a> Heartbeat<'a> {
     /// Starts when the ensemble has just answered.
-    pub(super) fn new(client: &'a dyn Requests) -> Self {
+    pub fn new(client: &'a dyn Requests) -> Self {
         Self { client, question: None, heard: Instant::now(), is_silent: false }
     }
 
     /// Notes that something came from the ensemble. Returns whether it was silent before.
-    pub(super) fn heard(&mut self) -> bool {
+    pub fn heard(&mut self) -> bool {
         self.heard = Instant::now();
         std::mem::take(&mut self.is_silent)
     }
 
     /// Returns when something came for the last time.
-    pub(super) fn heard_at(&self) -> Timestamp {
+    pub fn heard_at(&self) -> Timestamp {
         let ago = i64::try_from(self.heard.elapsed().as_millis()).unwrap_or(i64::MAX);
         Timestamp(now().0.saturating_sub(ago))
     }
 
     /// Waits for the answer to a question, or for the silence. Cancel safe.
-    pub(super) async fn next(&mut self) -> Beat {
+    pub async fn next(&mut self) -> Beat {
         let Self { client, question, heard, is_silent } = self;
         if question.is_none() {
             sleep_until(*heard + ASK_AFTER).await;
@@ -106,7 +106,7 @@ const WAITS: &str =
     "what it showed is kept until it has caught up; name other members in --connect to continue with one of them";
 
 /// Compares the connected member with the others.
-pub(super) struct MemberWatch<'a> {
+pub struct MemberWatch<'a> {
     servers: &'a TransportStatus,
     views: &'a mut watch::Receiver<Arc<ServerView>>,
     lag: &'a mut LagWatch,
@@ -119,7 +119,7 @@ pub(super) struct MemberWatch<'a> {
 
 impl<'a> MemberWatch<'a> {
     /// Starts with a new connection of the session.
-    pub(super) fn begin(
+    pub fn begin(
         client: &dyn Requests,
         servers: &'a TransportStatus,
         views: &'a mut watch::Receiver<Arc<ServerView>>,
@@ -130,7 +130,7 @@ impl<'a> MemberWatch<'a> {
     }
 
     /// Waits until the member lags. Cancel safe.
-    pub(super) async fn lags(&mut self) -> Lag {
+    pub async fn lags(&mut self) -> Lag {
         loop {
             if let Standing::Lags(lag) = self.next_standing().await {
                 return lag;
@@ -139,7 +139,7 @@ impl<'a> MemberWatch<'a> {
     }
 
     /// Waits until the member is known not to lag any more. Cancel safe.
-    pub(super) async fn has_caught_up(&mut self) {
+    pub async fn has_caught_up(&mut self) {
         while self.next_standing().await != Standing::Current {}
     }
 
@@ -155,13 +155,13 @@ impl<'a> MemberWatch<'a> {
     }
 
     /// Returns whether a byte came from the member within this time.
-    pub(super) fn has_sent_within(&self, time: Duration) -> bool {
+    pub fn has_sent_within(&self, time: Duration) -> bool {
         self.servers.last_heard().is_some_and(|ago| ago < time)
     }
 
     /// Leaves the member for another one. Returns `false` when the connect string names no other
     /// member, or when the session came back to this member because no other member accepted it.
-    pub(super) fn leaves(&mut self, lag: &Lag) -> bool {
+    pub fn leaves(&mut self, lag: &Lag) -> bool {
         let leaves = self.servers.has_other_members() && self.left.as_ref() != Some(&lag.member);
         if leaves {
             *self.left = Some(lag.member.clone());
@@ -171,7 +171,7 @@ impl<'a> MemberWatch<'a> {
     }
 
     /// Returns the changes that report the lag.
-    pub(super) fn report(&self, lag: Lag, leaves: bool) -> impl Iterator<Item = Change> + use<> {
+    pub fn report(&self, lag: Lag, leaves: bool) -> impl Iterator<Item = Change> + use<> {
         let next = match (leaves, self.servers.has_other_members()) {
             (true, _) => format!(": {GOES_ON}"),
             (false, false) => format!(": {WAITS}"),
@@ -192,7 +192,7 @@ const KEEPER: &str = "keeper";
 
 /// Why the server's watches or stats are not those of `ZooKeeper`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Distrust {
+pub enum Distrust {
     /// The server is `ClickHouse` Keeper.
     Keeper,
     /// An event named a node that has not changed.
@@ -201,7 +201,7 @@ pub(super) enum Distrust {
 
 /// How far the server can be trusted, over all connections of a session.
 #[derive(Debug)]
-pub(super) struct ServerTrust {
+pub struct ServerTrust {
     pub(super) watching: WatchStyle,
     /// Whether `pzxid` and `cversion` count as `ZooKeeper`'s do.
     child_history: bool,
@@ -210,29 +210,29 @@ pub(super) struct ServerTrust {
 }
 
 impl ServerTrust {
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         Self { watching: WatchStyle::Recursive, child_history: true, roots: FxHashMap::default() }
     }
 
     /// Falls back to what cannot be wrong.
-    pub(super) fn lose(&mut self, why: Distrust) {
+    pub fn lose(&mut self, why: Distrust) {
         tracing::info!(?why, "one-shot watches, and no claims from pzxid and cversion");
         self.watching = WatchStyle::OneShot;
         self.child_history = false;
     }
 
     /// Returns whether trust was not lost yet.
-    pub(super) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.child_history
     }
 
     /// Returns an answer with what can be trusted of it.
-    pub(super) fn trusted(&self, answer: ReadAnswer) -> ReadAnswer {
+    pub fn trusted(&self, answer: ReadAnswer) -> ReadAnswer {
         if self.child_history { answer } else { answer.without_child_history() }
     }
 
     /// Learns from an answer to a read, and returns whether it is one of Keeper.
-    pub(super) fn is_keepers(&mut self, read: &NodeRead, answer: &ReadAnswer, is_root: bool) -> bool {
+    pub fn is_keepers(&mut self, read: &NodeRead, answer: &ReadAnswer, is_root: bool) -> bool {
         let (path, stat) = match (read, answer) {
             (NodeRead::List(path), ReadAnswer::Children(_, stat)) => (path, Some(stat)),
             (NodeRead::Node(path), ReadAnswer::Node(node)) => (path, Some(&node.stat)),
@@ -258,14 +258,14 @@ impl ServerTrust {
     ///
     /// Only answers in the order of the events say how the root was before: a stat may be ahead of
     /// events that still wait, and two quick writes are two true events.
-    pub(super) fn claim(&self, event: NodeEvent, root: &ZnodePath) -> RootClaim {
+    pub fn claim(&self, event: NodeEvent, root: &ZnodePath) -> RootClaim {
         RootClaim { event, root: root.clone(), before: self.roots.get(root).copied() }
     }
 }
 
 /// What an event says of a root, and how the root was before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RootClaim {
+pub struct RootClaim {
     event: NodeEvent,
     pub(super) root: ZnodePath,
     before: Option<(Zxid, Zxid)>,
@@ -273,7 +273,7 @@ pub(super) struct RootClaim {
 
 impl RootClaim {
     /// Returns whether the event can be true, by the root's stat after it.
-    pub(super) fn is_true(&self, now: Option<&Stat>) -> bool {
+    pub fn is_true(&self, now: Option<&Stat>) -> bool {
         let now = now.map(|stat| (Zxid(stat.czxid), Zxid(stat.mzxid)));
         match (self.event, self.before, now) {
             (NodeEvent::Deleted | NodeEvent::Created, Some((czxid, _)), Some((now, _))) => czxid != now,

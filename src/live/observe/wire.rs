@@ -15,7 +15,7 @@ use lockscope_model::follow::{NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use lockscope_requests::{Events, Read, Reply, Requests, Watch};
 
 /// The answers to a request, and the one-shot watch that the request set.
-pub(super) struct Answered {
+pub struct Answered {
     pub(super) request: ReadRequest,
     /// One answer for each read of the request, in order. An error here is an error of the
     /// connection or of the whole request, not of a node.
@@ -25,7 +25,7 @@ pub(super) struct Answered {
 
 /// What a watch delivered.
 #[derive(Debug)]
-pub(super) enum WatchDelivery {
+pub enum WatchDelivery {
     /// A watch event of a node, with the zxid where the server gives it.
     Node(NodeEvent, ZnodePath, Option<Zxid>),
     /// A new state of the session.
@@ -37,7 +37,7 @@ pub(super) enum WatchDelivery {
 ///
 /// With one-shot watches and `awaited`, a missing node is also watched, so that it is read again
 /// when it is created.
-pub(super) fn send(
+pub fn send(
     client: &dyn Requests,
     request: ReadRequest,
     watching: WatchStyle,
@@ -149,7 +149,7 @@ fn failed(result: Option<MultiReadResult>) -> Result<Error, Error> {
 }
 
 /// Returns whether the error ends the connection or the session, independent of the request.
-pub(super) fn ends_connection(error: &Error) -> bool {
+pub fn ends_connection(error: &Error) -> bool {
     matches!(
         error,
         Error::ConnectionLoss
@@ -202,7 +202,7 @@ fn node(data: &[u8], stat: &Stat) -> Node {
 }
 
 /// Reads an event of the client library; `None` for events that the observer ignores.
-pub(super) fn read_event(event: &WatchedEvent) -> Option<WatchDelivery> {
+pub fn read_event(event: &WatchedEvent) -> Option<WatchDelivery> {
     let kind = match event.event_type {
         EventType::Session => return Some(WatchDelivery::Session(event.session_state)),
         EventType::NodeCreated => NodeEvent::Created,
@@ -216,11 +216,11 @@ pub(super) fn read_event(event: &WatchedEvent) -> Option<WatchDelivery> {
 
 /// The recursive watches of one connection.
 #[derive(Default)]
-pub(super) struct RecursiveWatches(Vec<Events>);
+pub struct RecursiveWatches(Vec<Events>);
 
 impl RecursiveWatches {
     /// Adds a recursive watch to each root, existing or not, in one round trip.
-    pub(super) async fn add(client: &dyn Requests, roots: &[ZnodePath]) -> Result<Self, Error> {
+    pub async fn add(client: &dyn Requests, roots: &[ZnodePath]) -> Result<Self, Error> {
         let mut added = Vec::with_capacity(roots.len());
         for root in roots {
             added.push(client.watch_recursively(root.as_str()));
@@ -238,12 +238,12 @@ impl RecursiveWatches {
     }
 
     /// Waits for the next event of any watch; forever when there are no watches. Cancel safe.
-    pub(super) async fn next(&mut self) -> WatchedEvent {
+    pub async fn next(&mut self) -> WatchedEvent {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
     /// Returns the next event that has already arrived.
-    pub(super) fn next_now(&mut self) -> Option<WatchedEvent> {
+    pub fn next_now(&mut self) -> Option<WatchedEvent> {
         match self.poll_next(&mut Context::from_waker(std::task::Waker::noop())) {
             Poll::Ready(event) => Some(event),
             Poll::Pending => None,
@@ -266,7 +266,7 @@ impl RecursiveWatches {
 
 /// How a connection ended.
 #[derive(Debug)]
-pub(super) enum ConnectionEnd {
+pub enum ConnectionEnd {
     /// The connection was cut.
     Cut(String),
     /// The connected member lags, which was reported: another member is tried.
@@ -298,7 +298,7 @@ impl From<Error> for ConnectionEnd {
 
 /// Returns what a new session state means for the current connection. Even `SyncConnected` ends it,
 /// because it belongs to a new connection.
-pub(super) fn end_of(state: SessionState) -> ConnectionEnd {
+pub fn end_of(state: SessionState) -> ConnectionEnd {
     if state.is_terminated() { ConnectionEnd::Over(state) } else { Error::ConnectionLoss.into() }
 }
 

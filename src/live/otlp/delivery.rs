@@ -39,7 +39,7 @@ use lockscope_model::span::Span;
 
 /// Sends messages to one collector.
 #[derive(Debug)]
-pub(super) struct Delivery {
+pub struct Delivery {
     client: Client,
     spans: SpanExporter,
     /// What everything that is sent is about.
@@ -50,7 +50,7 @@ pub(super) struct Delivery {
 
 /// A message.
 #[derive(Debug)]
-pub(super) enum Message {
+pub enum Message {
     Spans(Vec<SpanData>),
     Metrics(Vec<u8>),
 }
@@ -111,7 +111,7 @@ impl Message {
 }
 
 /// Says why a collector refused a part of a message.
-pub(super) fn refusal(answer: &[u8]) -> String {
+pub fn refusal(answer: &[u8]) -> String {
     let said = partial(answer).map(|(_, why)| why).unwrap_or_default();
     format!("the collector refuses a part of the spans: {}", escaped(&said))
 }
@@ -151,7 +151,7 @@ const CERTIFICATE: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
 
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub enum Outcome {
     /// The collector took it, and answered this.
     Taken(Bytes),
     /// The collector refuses it; trying again is in vain.
@@ -162,7 +162,7 @@ pub(super) enum Outcome {
 
 /// Sends requests to one collector. Clones share the outcome.
 #[derive(Clone)]
-pub(super) struct Client {
+struct Client {
     endpoint: Arc<Endpoint>,
     tls: Option<TlsConnector>,
     headers: Arc<HeaderMap>,

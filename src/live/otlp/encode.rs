@@ -40,7 +40,7 @@ struct Family<'t> {
 
 /// Reads our own `OpenMetrics` text. `since` is the time from which sums count, `at` the time of
 /// the values, both in nanoseconds.
-pub(super) fn of_open_metrics(text: &str, since: u64, at: u64) -> ScopeMetrics {
+pub fn of_open_metrics(text: &str, since: u64, at: u64) -> ScopeMetrics {
     let mut families: Vec<Family<'_>> = Vec::new();
     for line in text.lines() {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -210,10 +210,10 @@ fn label_attributes(labels: Labels<'_>) -> Vec<KeyValue> {
 }
 
 /// The name of what makes the spans and metrics.
-pub(super) const SCOPE: &str = "lockscope";
+const SCOPE: &str = "lockscope";
 
 /// Returns a span as OpenTelemetry's exporter takes it.
-pub(super) fn span(span: &Span) -> SpanData {
+pub fn span(span: &Span) -> SpanData {
     let mut events = SpanEvents::default();
     events.events.extend(
         span.events.iter().map(|event| Event::new(event.name, time(event.at), span_attributes(&event.attributes), 0)),
@@ -238,7 +238,7 @@ pub(super) fn span(span: &Span) -> SpanData {
 }
 
 /// Returns the time in nanoseconds since 1970; 0 for earlier times.
-pub(super) fn nanoseconds(at: Timestamp) -> u64 {
+pub fn nanoseconds(at: Timestamp) -> u64 {
     u64::try_from(at.0).unwrap_or(0).saturating_mul(1_000_000)
 }
 

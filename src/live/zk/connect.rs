@@ -186,7 +186,7 @@ pub async fn until_unverified_login() -> &'static str {
 ///
 /// A server older than 3.7 answers by closing the connection; this function then waits until the
 /// session continues.
-pub(super) async fn check_login(
+async fn check_login(
     client: &Client,
     options: &ConnectOptions,
     status: &TransportStatus,

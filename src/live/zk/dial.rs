@@ -180,7 +180,7 @@ const CLIENT_HELLO: &[u8] = &[
 ];
 
 /// Asks a server in plain text, and checks whether it speaks TLS. Takes a few seconds at most.
-pub(super) async fn why_closed(server: &ServerAddress) -> ServerFault {
+async fn why_closed(server: &ServerAddress) -> ServerFault {
     let (plain, hello) = tokio::join!(converse(server, SRVR), converse(server, CLIENT_HELLO));
     let speaks_tls = hello.as_deref().is_ok_and(is_tls);
     let plain = match plain {
@@ -198,7 +198,7 @@ pub(super) async fn why_closed(server: &ServerAddress) -> ServerFault {
 }
 
 /// Reads the answer to `srvr`.
-pub(super) fn read_srvr(answer: &[u8]) -> ServerFault {
+fn read_srvr(answer: &[u8]) -> ServerFault {
     let text = String::from_utf8_lossy(answer);
     if text.is_empty() {
         ServerFault::Closes

@@ -297,7 +297,7 @@ impl Unreachable {
 
     /// Returns whether a command should end instead of waiting: every server has a fault that stays
     /// until somebody acts.
-    pub(super) fn ends_a_command(&self) -> bool {
+    fn ends_a_command(&self) -> bool {
         let ends = |fault: &ServerFault| match fault {
             ServerFault::Kerberos(fault) => fault.ends_a_command(),
             fault => fault.is_permanent(),
@@ -306,13 +306,13 @@ impl Unreachable {
     }
 
     /// Returns whether every server refused the connection or has an unknown name.
-    pub(super) fn nobody_listens(&self) -> bool {
+    fn nobody_listens(&self) -> bool {
         let is_absent = |fault: &ServerFault| matches!(fault, ServerFault::Refused | ServerFault::NotFound);
         !self.servers.is_empty() && self.servers.iter().all(|(_, fault)| is_absent(fault))
     }
 
     /// Returns whether a server is waiting for a majority of its ensemble.
-    pub(super) fn lacks_majority(&self) -> bool {
+    fn lacks_majority(&self) -> bool {
         self.servers.iter().any(|(_, fault)| matches!(fault, ServerFault::ReadOnly | ServerFault::NotServing))
     }
 

@@ -97,7 +97,7 @@ pub struct BadConnectString {
 
 /// A parsed connect string.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ConnectString {
+pub struct ConnectString {
     pub(super) servers: Vec<ServerAddress>,
     pub(super) chroot: Option<ZnodePath>,
 }
@@ -126,7 +126,7 @@ pub fn servers(connect: &str) -> Result<(Vec<String>, Option<String>), BadConnec
 
 impl ConnectString {
     /// Parses a connect string. `tls` applies to servers without a `tcp://` or `tcp+tls://` prefix.
-    pub(super) fn parse(text: &str, tls: bool) -> Result<Self, BadConnectString> {
+    pub fn parse(text: &str, tls: bool) -> Result<Self, BadConnectString> {
         let bad = |why: String| BadConnectString { text: text.to_owned(), why };
         let text = text.trim();
         if text.is_empty() {
@@ -150,7 +150,7 @@ impl ConnectString {
 
     /// Returns the transport of a session that may be with any of the servers. It is TLS when at
     /// least one server is marked for TLS, because the user then relies on it.
-    pub(super) fn transport(&self) -> Transport {
+    pub fn transport(&self) -> Transport {
         if self.servers.iter().any(|server| server.tls) { Transport::Tls } else { Transport::Plain }
     }
 }

@@ -51,7 +51,7 @@ pub(super) enum NamedBy {
 
 /// Why there is no connection.
 #[derive(Debug)]
-pub(super) enum NotCalled {
+pub enum NotCalled {
     /// The operating system's reason.
     Io(io::Error),
     /// The address comes only from the config, and is one that a config must not lead to.
@@ -59,7 +59,7 @@ pub(super) enum NotCalled {
 }
 
 /// Explains why a server is not asked, and what to do about it.
-pub(super) const NOT_FOLLOWED: &str = "only the ensemble's config names it, and its address is this machine's own, link-local or \
+pub const NOT_FOLLOWED: &str = "only the ensemble's config names it, and its address is this machine's own, link-local or \
                                        that of a cloud's metadata service: to ask it anyway, add it to the connect string";
 
 /// Metadata services of clouds that are not link-local: those of Oracle, Alibaba and Azure, and
@@ -73,7 +73,7 @@ const METADATA: [IpAddr; 4] = [
 
 /// Connects to `HOST:PORT`. The check is made on the addresses that are then called, not on the
 /// name: a name could resolve to other addresses in between. Cancel safe.
-pub(super) async fn call(address: &str, named_by: NamedBy) -> Result<TcpStream, NotCalled> {
+pub async fn call(address: &str, named_by: NamedBy) -> Result<TcpStream, NotCalled> {
     let NamedBy::Config { on_this_machine } = named_by else {
         return TcpStream::connect(address).await.map_err(NotCalled::Io);
     };
@@ -122,7 +122,7 @@ fn embedded(address: IpAddr) -> IpAddr {
 /// system's buffer while nobody waits for them. A read that has to wait costs two more system
 /// calls.
 #[derive(Debug)]
-pub(super) struct QuietStream {
+pub struct QuietStream {
     state: State,
     /// Whether a write waits for room.
     write_waits: bool,
@@ -145,7 +145,7 @@ enum Tried<'a, T> {
 
 impl QuietStream {
     /// Takes over a connection of the runtime.
-    pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
+    pub fn new(stream: TcpStream) -> io::Result<Self> {
         Ok(Self { state: State::Unnoticed(stream.into_std()?), write_waits: false })
     }
 
@@ -250,7 +250,7 @@ const MAX_PRESENTED: usize = 5;
 
 /// Reads the PEM files. Servers must present a certificate for their host that is signed by the
 /// authority. Errors about a key show none of its content.
-pub(super) async fn tls_connector(files: &TlsFiles) -> Result<TlsConnector, ConnectError> {
+pub async fn tls_connector(files: &TlsFiles) -> Result<TlsConnector, ConnectError> {
     let mut roots = RootCertStore::empty();
     let authorities = read(&files.ca, Sensitivity::Public).await?;
     roots.add_parsable_certificates(CertificateDer::pem_slice_iter(authorities.as_bytes()).filter_map(Result::ok));
@@ -324,7 +324,7 @@ fn minute(time: UnixTime) -> String {
 
 /// Returns what an error of a TLS connection says about the server; `None` when the error does not
 /// concern TLS.
-pub(super) fn tls_fault_of(error: &io::Error, has_certificate: bool) -> Option<ServerFault> {
+pub fn tls_fault_of(error: &io::Error, has_certificate: bool) -> Option<ServerFault> {
     Some(match error.get_ref()?.downcast_ref::<Error>()? {
         Error::InvalidCertificate(why) => certificate_fault(why),
         Error::AlertReceived(alert) => alert_fault(*alert, has_certificate),

@@ -23,7 +23,7 @@ const MAX_TRIES: usize = 10;
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(640));
 
 /// The result of a step.
-pub(super) enum Attempt {
+enum Attempt {
     /// The work is over.
     End(Ending),
     /// The step must be tried again: something changed.
@@ -45,28 +45,28 @@ struct Written<'a> {
 }
 
 /// The deletion of one node, or the request to its owner to release.
-pub(super) struct NodeDeleter<'a, E> {
-    pub(super) client: &'a dyn Requests,
-    pub(super) node: &'a PlannedNode,
-    pub(super) action: Action,
-    pub(super) examine: &'a mut E,
+pub struct NodeDeleter<'a, E> {
+    client: &'a dyn Requests,
+    node: &'a PlannedNode,
+    action: Action,
+    examine: &'a mut E,
     /// The time of the last examination.
-    pub(super) examined: Instant,
-    pub(super) sent: Sent,
+    examined: Instant,
+    sent: Sent,
 }
 
 impl<'a, E: Examine> NodeDeleter<'a, E> {
     /// Starts with a node that was examined just now.
-    pub(super) fn new(client: &'a dyn Requests, node: &'a PlannedNode, action: Action, examine: &'a mut E) -> Self {
+    pub fn new(client: &'a dyn Requests, node: &'a PlannedNode, action: Action, examine: &'a mut E) -> Self {
         Self { client, node, action, examine, examined: Instant::now(), sent: Sent::default() }
     }
 
     /// Returns what was handed to the client library, after the work has ended or was cut off.
-    pub(super) fn into_sent(self) -> Sent {
+    pub fn into_sent(self) -> Sent {
         self.sent
     }
 
-    pub(super) async fn run(&mut self) -> Ending {
+    pub async fn run(&mut self) -> Ending {
         let mut backoff = Backoff::new(RETRY_PAUSES.0, RETRY_PAUSES.1);
         for _ in 0..MAX_TRIES {
             let step = match self.action {
@@ -316,7 +316,7 @@ const MAX_EXAMINATION_AGE: Duration = Duration::from_secs(1);
 
 impl<'a, E: Examine> NodeDeleter<'a, E> {
     /// Reads a node, with its data if that is permitted; `None` if it is gone.
-    pub(super) async fn read_node(&self, path: &str) -> Result<Option<(Option<Vec<u8>>, Stat)>, Error> {
+    async fn read_node(&self, path: &str) -> Result<Option<(Option<Vec<u8>>, Stat)>, Error> {
         match self.client.data(path).await {
             Ok((data, stat)) => Ok(Some((Some(data), stat))),
             Err(Error::NoNode) => Ok(None),
@@ -326,7 +326,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
     }
 
     /// Examines the confirmed facts again if the last examination is too old.
-    pub(super) async fn examine_again(&mut self) -> Option<Ending> {
+    async fn examine_again(&mut self) -> Option<Ending> {
         if self.examined.elapsed() < MAX_EXAMINATION_AGE {
             return None;
         }
@@ -340,32 +340,26 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
     }
 
     /// Fails without a connection. The client library would keep a request and send it later.
-    pub(super) fn ready(&self) -> Result<(), Error> {
+    fn ready(&self) -> Result<(), Error> {
         if self.client.state() == SessionState::SyncConnected { Ok(()) } else { Err(Error::ConnectionLoss) }
     }
 
-    pub(super) fn path(&self) -> &'a str {
+    fn path(&self) -> &'a str {
         self.node.path.as_str()
     }
 
-    pub(super) fn is_ours(&self, stat: &Stat) -> bool {
+    fn is_ours(&self, stat: &Stat) -> bool {
         Zxid(stat.czxid) == self.node.czxid
     }
 
-    pub(super) fn parent(&self) -> &'a str {
+    fn parent(&self) -> &'a str {
         self.node.path.parent_str().unwrap_or("/")
     }
 }
 
 impl<E: Examine> NodeDeleter<'_, E> {
     /// Raises a version in as many requests as the data need.
-    pub(super) async fn raise(
-        &mut self,
-        path: &str,
-        data: &[u8],
-        stat: &Stat,
-        check: Option<i32>,
-    ) -> Result<Raised, Error> {
+    async fn raise(&mut self, path: &str, data: &[u8], stat: &Stat, check: Option<i32>) -> Result<Raised, Error> {
         let (mut left, at_once) = counts(data);
         let mut version = stat.version;
         loop {
@@ -381,7 +375,7 @@ impl<E: Examine> NodeDeleter<'_, E> {
         }
     }
 
-    pub(super) async fn raise_once(&mut self, raise: Raise, check: Option<i32>) -> Result<Raised, Error> {
+    async fn raise_once(&mut self, raise: Raise, check: Option<i32>) -> Result<Raised, Error> {
         self.ready()?;
         let (path, node) = (raise.path.clone(), self.path().to_owned());
         let has_come_late = |late: &Raise| late.has_come_before(&raise);
@@ -450,7 +444,7 @@ impl<E: Examine> NodeDeleter<'_, E> {
     }
 
     /// Finds out whether a raise or a revocation whose reply was lost hit another node.
-    pub(super) async fn settle_raise(&mut self) -> Result<(), Error> {
+    async fn settle_raise(&mut self) -> Result<(), Error> {
         let Some(raise) = self.sent.raise.clone() else { return Ok(()) };
         let Some((data, stat)) = self.read_node(&raise.path).await? else {
             self.sent.raise = None;
@@ -474,7 +468,7 @@ impl<E: Examine> NodeDeleter<'_, E> {
 const REVOKE_DATA: &[u8] = b"__REVOKE__";
 
 impl<E: Examine> NodeDeleter<'_, E> {
-    pub(super) async fn try_revoke(&mut self) -> Result<Attempt, Error> {
+    async fn try_revoke(&mut self) -> Result<Attempt, Error> {
         let (data, stat) = self.read_node(self.path()).await?.map_or((None, None), |(data, stat)| (data, Some(stat)));
         let Some(stat) = stat.filter(|stat| self.is_ours(stat)) else {
             let ending = match (&self.sent.raise, stat) {

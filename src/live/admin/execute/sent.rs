@@ -15,7 +15,7 @@ use lockscope_requests::{Reply, Requests, Write};
 
 /// A deletion without an answer so far: it may be on its way, or its reply may be lost.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum UnansweredDeletion {
+pub enum UnansweredDeletion {
     /// Only the node's absence could show that the deletion was carried out.
     Plain,
     /// The deletion would also have raised the version of this parent.
@@ -24,7 +24,7 @@ pub(super) enum UnansweredDeletion {
 
 /// The requests that were handed to the client library and are not known to have failed.
 #[derive(Debug, Default)]
-pub(super) struct Sent {
+pub struct Sent {
     /// The deletion without an answer.
     pub deletion: Option<UnansweredDeletion>,
     /// The raise of a version, or the revocation, without an answer.
@@ -64,7 +64,7 @@ impl Sent {
 /// A request that writes the same data several times, each on the condition of the version before
 /// it.
 #[derive(Clone, Debug)]
-pub(super) struct Raise {
+pub struct Raise {
     pub path: String,
     /// The creating transaction of the intended node.
     pub czxid: i64,
@@ -77,7 +77,7 @@ pub(super) struct Raise {
 }
 
 /// The result of raising a version.
-pub(super) enum Raised {
+pub enum Raised {
     /// The intended node has this version. `behind` is the result of the read sent right after the
     /// write.
     At { version: i32, behind: Result<Option<Stat>, Error> },
@@ -90,7 +90,7 @@ pub(super) enum Raised {
 }
 
 /// Returns the total number of raises, and the number that one request with these data carries.
-pub(super) fn counts(data: &[u8]) -> (i32, i32) {
+pub fn counts(data: &[u8]) -> (i32, i32) {
     let times = fastrand::i32(MIN_RAISES..=MAX_RAISES);
     let at_once = i32::try_from(MAX_RAISE_BYTES / data.len().max(1)).unwrap_or(MAX_RAISES);
     (times, at_once.clamp(1, times))
@@ -139,7 +139,7 @@ impl Raise {
 }
 
 /// Returns whether an error is the server's answer to a change, so that the change was not made.
-pub(super) fn is_answer(error: &Error) -> bool {
+pub fn is_answer(error: &Error) -> bool {
     matches!(
         error,
         Error::NoNode

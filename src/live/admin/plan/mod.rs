@@ -17,7 +17,7 @@ use lockscope_model::diagnose::{Diagnosis, TableAt, Unaware};
 use lockscope_model::queue::{ContenderRow, ContenderState, LockId, LockQueue, LockTable};
 
 pub use nodes::Emptiness;
-pub(super) use recreation::{MAX_RAISE_BYTES, MAX_RAISES, MIN_RAISES, NeededGuard};
+pub use recreation::{MAX_RAISE_BYTES, MAX_RAISES, MIN_RAISES, NeededGuard};
 pub use recreation::{Permitted, RecreationGuard};
 
 #[cfg(test)]
@@ -390,7 +390,7 @@ fn free_lock<'a>(table: &'a LockTable, path: &ZnodePath) -> Result<Option<&'a Lo
 ///
 /// A less risky state needs no new answer: a holder that waits again, or an owner that is known
 /// less.
-pub(super) fn outdated(action: Action, before: &PlannedNode, now: &PlannedNode) -> Option<String> {
+pub fn outdated(action: Action, before: &PlannedNode, now: &PlannedNode) -> Option<String> {
     if action == Action::Revoke {
         return (!now.revocable).then(|| {
             "its owner cannot be asked: it does not hold, it is gone, or it does not know of this node".to_owned()

@@ -13,7 +13,7 @@ use lockscope_model::queue::{ClientIdentity, Contender, ContenderRow, ContenderS
 use lockscope_model::server_view::{Liveness, ServerView};
 use lockscope_model::text::human;
 
-pub(super) fn planned_contender<'a>(
+pub fn planned_contender<'a>(
     table_at: &TableAt<'a>,
     id: LockId,
     position: usize,
@@ -108,17 +108,17 @@ const MAX_NAMED: usize = 10;
 const MAX_READERS: usize = 1_000;
 
 /// The holders of a lock after some of its nodes are deleted.
-pub(super) struct Outlook {
+struct Outlook {
     /// The contenders that acquire, at most [`MAX_NAMED`].
-    pub(super) acquires: Vec<NextHolder>,
+    acquires: Vec<NextHolder>,
     /// The number of further ones that acquire with them, at most about [`MAX_READERS`].
-    pub(super) more: usize,
+    more: usize,
     /// A holder whose node is not deleted.
-    pub(super) keeps: Option<NextHolder>,
+    keeps: Option<NextHolder>,
 }
 
 /// Returns the holders after these positions are gone from the queue.
-pub(super) fn outlook(lock: &LockQueue, to_delete: &HashSet<(LockId, usize)>) -> Outlook {
+fn outlook(lock: &LockQueue, to_delete: &HashSet<(LockId, usize)>) -> Outlook {
     let is_deleted = |row: &ContenderRow<'_>| to_delete.contains(&(lock.id(), row.position));
     let freed = lock.rows(0..lock.holding()).filter(is_deleted).count();
     // Few nodes are to be deleted, and contenders behind the next holders make no difference.
@@ -163,7 +163,7 @@ impl From<&ZnodeStat> for Emptiness {
     }
 }
 
-pub(super) fn planned_parent(table_at: &TableAt<'_>, path: &ZnodePath) -> Result<PlannedNode, NoPlan> {
+pub fn planned_parent(table_at: &TableAt<'_>, path: &ZnodePath) -> Result<PlannedNode, NoPlan> {
     let lock = free_lock(table_at.table(), path)?;
     let (Some(lock), Some(node)) = (lock, table_at.table().parent(path)) else {
         return Err(NoPlan::NotFound(path.clone()));
@@ -248,12 +248,7 @@ const MAX_OTHERS: usize = 3;
 const IN_PLAIN_TEXT: &str = "in plain text, which proves nothing beside TLS";
 
 /// Returns the evidence about a contender's owner, and the evidence that the node is orphaned.
-pub(super) fn evidence(
-    table_at: &TableAt<'_>,
-    lock: &LockQueue,
-    row: &ContenderRow<'_>,
-    liveness: OwnerLiveness,
-) -> String {
+fn evidence(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiveness) -> String {
     let mut known = vec![of_owner(table_at, row.contender, liveness)];
     known.extend(table_at.suspicions(lock, row));
     known.join("; ")
@@ -334,7 +329,7 @@ fn of_suspect(view: &ServerView, session: SessionId) -> String {
 }
 
 /// Returns the sentence about the next holders, and about the other nodes of the session.
-pub(super) fn then(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) -> String {
+fn then(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) -> String {
     let next = next_holders(table_at, lock, row, outlook);
     let others = others_of_session(table_at, lock, row.contender);
     [Some(next), others].into_iter().flatten().collect::<Vec<_>>().join("; ")
@@ -367,12 +362,7 @@ fn next_holders(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>
 }
 
 /// Returns the risks.
-pub(super) fn risks(
-    lock: &LockQueue,
-    row: &ContenderRow<'_>,
-    liveness: OwnerLiveness,
-    unaware: Option<Unaware>,
-) -> Vec<String> {
+fn risks(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiveness, unaware: Option<Unaware>) -> Vec<String> {
     let mut risks = match (unaware, client_of_unaware(liveness)) {
         (Some(unaware), Some(client)) => vec![of_unaware(unaware, client)],
         _ => of_owner_liveness(lock, row, liveness),
@@ -455,7 +445,7 @@ fn of_owner_liveness(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLi
 }
 
 /// Returns the evidence about an empty parent of that age.
-pub(super) fn of_empty(age: Duration, next_sequence: Option<i64>) -> String {
+fn of_empty(age: Duration, next_sequence: Option<i64>) -> String {
     let age = human::duration(age);
     match next_sequence {
         Some(1..) => format!("it has no children; it was created {age} ago, and contenders came and went"),
@@ -463,7 +453,7 @@ pub(super) fn of_empty(age: Duration, next_sequence: Option<i64>) -> String {
     }
 }
 
-pub(super) fn risks_of_empty() -> Vec<String> {
+fn risks_of_empty() -> Vec<String> {
     [
         "if it is a container, the servers delete it by themselves some minutes after its last child is gone",
         "when it is created again, sequence numbers start from 0: this misleads programs that compare them over time",
@@ -473,7 +463,7 @@ pub(super) fn risks_of_empty() -> Vec<String> {
 }
 
 /// Returns the node with the sentences for a request to release.
-pub(super) fn asked(node: PlannedNode) -> PlannedNode {
+pub fn asked(node: PlannedNode) -> PlannedNode {
     let risks = ["only an application that made its lock revocable reacts; any other keeps the lock".to_owned()];
     let then = format!("its owner is asked to release; when it does, {}", node.then);
     PlannedNode { risks: risks.into(), then, lacks: None, ..node }

@@ -6,12 +6,12 @@ use lockscope_base::znode::ZnodePath;
 
 /// The maximum number by which a version is raised; the minimum is [`MIN_RAISES`]. The number is
 /// random for each node, so that nobody else brings a new node to the same version by chance.
-pub(in crate::admin) const MAX_RAISES: i32 = 16;
+pub const MAX_RAISES: i32 = 16;
 /// The minimum number by which a version is raised: see [`MAX_RAISES`].
-pub(in crate::admin) const MIN_RAISES: i32 = 9;
+pub const MIN_RAISES: i32 = 9;
 /// The maximum number of bytes in one request to raise a version: far below the servers' default
 /// limit of 1 MiB.
-pub(in crate::admin) const MAX_RAISE_BYTES: usize = 256 * 1024;
+pub const MAX_RAISE_BYTES: usize = 256 * 1024;
 
 /// The way in which a deletion is kept from hitting a new node of the same name.
 ///
@@ -85,7 +85,7 @@ impl RecreationGuard {
 
 /// The guard that a node needs, according to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::admin) enum NeededGuard {
+pub enum NeededGuard {
     /// The name cannot come back.
     Nothing,
     /// The number can only come back with another parent.

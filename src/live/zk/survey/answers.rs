@@ -21,7 +21,7 @@ use lockscope_model::server_view::{
 
 /// The optional questions of a round.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WantedAnswers<'a> {
+pub struct WantedAnswers<'a> {
     /// The path that stands for `/`; paths in answers are absolute.
     pub(super) chroot: Option<&'a ZnodePath>,
     /// Ask for the number of watches and of sent events.
@@ -33,10 +33,10 @@ pub(super) struct WantedAnswers<'a> {
 }
 
 /// A list, and whether it is complete.
-pub(super) type ListAndWhole<T> = (Vec<T>, bool);
+type ListAndWhole<T> = (Vec<T>, bool);
 
 #[derive(Debug)]
-pub(super) struct RoundAnswers {
+pub struct RoundAnswers {
     pub(super) asked_by: AskedBy,
     pub(super) transport: Transport,
     pub(super) server: Srvr,
@@ -56,7 +56,7 @@ pub(super) struct RoundAnswers {
 }
 
 impl RoundAnswers {
-    pub(super) fn new(asked_by: AskedBy, transport: Transport) -> Self {
+    fn new(asked_by: AskedBy, transport: Transport) -> Self {
         Self {
             asked_by,
             transport,
@@ -75,29 +75,29 @@ impl RoundAnswers {
     /// Returns whether the server lists sessions without a connection. When the sessions were
     /// listed after the connections, some of them may be new, and the connections must be listed
     /// again.
-    pub(super) fn lists_unconnected(&self) -> bool {
+    fn lists_unconnected(&self) -> bool {
         let (Some((connections, _)), Some((sessions, _))) = (&self.connections, &self.sessions) else { return false };
         let connected: HashSet<SessionId> = connections.iter().map(|connection| connection.session).collect();
         sessions.iter().any(|session| !connected.contains(&session.id))
     }
 
     /// Returns whether the server calls itself `ClickHouse` Keeper.
-    pub(super) fn are_of_keeper(&self) -> bool {
+    pub fn are_of_keeper(&self) -> bool {
         Software::of_version(self.server.version.as_deref()) == Software::Keeper
     }
 
-    pub(super) fn note_problem(&mut self, problem: String) {
+    fn note_problem(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }
 
     /// Counts the cost of one question.
-    pub(super) fn count(&mut self, load: &mut Load, bytes: usize, took: Duration) {
+    fn count(&mut self, load: &mut Load, bytes: usize, took: Duration) {
         load.count(bytes, took);
         self.cost += took;
     }
 
     /// Returns the problems of all groups of questions.
-    pub(super) fn problems(&mut self) -> impl Iterator<Item = &mut String> {
+    pub fn problems(&mut self) -> impl Iterator<Item = &mut String> {
         let figures = self.figures.as_mut().and_then(|timed| timed.problem.as_mut());
         let watched = self.watched.as_mut().and_then(|timed| timed.problem.as_mut());
         self.problem.as_mut().into_iter().chain(figures).chain(watched)
@@ -106,7 +106,7 @@ impl RoundAnswers {
 
 /// Returns the answer that `take` reads to questions that have a pace of their own. Their cost and
 /// their problems are counted apart.
-pub(super) fn timed<A: AsMut<RoundAnswers>, T>(asking: &mut A, take: impl FnOnce(&mut A) -> T) -> TimedAnswer<T> {
+fn timed<A: AsMut<RoundAnswers>, T>(asking: &mut A, take: impl FnOnce(&mut A) -> T) -> TimedAnswer<T> {
     let answers = asking.as_mut();
     let (cost, problem) = (std::mem::take(&mut answers.cost), answers.problem.take());
     let found = take(asking);
@@ -117,7 +117,7 @@ pub(super) fn timed<A: AsMut<RoundAnswers>, T>(asking: &mut A, take: impl FnOnce
 
 /// The answer to questions with a pace of their own, or its absence.
 #[derive(Debug)]
-pub(super) struct TimedAnswer<T> {
+pub struct TimedAnswer<T> {
     pub(super) found: T,
     /// How long the server was busy with it, successful or not.
     pub(super) took: Duration,
@@ -127,7 +127,7 @@ pub(super) struct TimedAnswer<T> {
 
 /// The counters and settings of a server.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ServerFigures {
+pub struct ServerFigures {
     pub(super) health: Health,
     pub(super) watches: Option<u64>,
     pub(super) totals: Option<WatchTotals>,
@@ -162,7 +162,7 @@ struct WordReply {
 
 /// Asks one server all words: first its state, then its connections, then the rest at the same
 /// time. Fails when the first word is not answered. The cost is counted either way.
-pub(super) async fn by_four_letter(
+pub async fn by_four_letter(
     tls: Option<&TlsConnector>,
     address: &str,
     named_by: NamedBy,
@@ -374,7 +374,7 @@ struct HttpReply {
 
 /// Sends all commands to one AdminServer: first the server's state, then the rest at the same time.
 /// Fails when the first is not answered. The cost is counted either way.
-pub(super) async fn by_http(
+pub async fn by_http(
     url: &AdminUrl,
     tls: Option<&AdminTls<'_>>,
     host: &str,

@@ -28,7 +28,7 @@ const ADMIN_SERVER_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 const MAX_LEADERLESS_PAUSE: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-pub(super) struct Member {
+pub struct Member {
     address: MemberAddress,
     options: SurveyOptions,
     chroot: Option<ZnodePath>,
@@ -53,7 +53,7 @@ pub(super) struct Member {
 
 impl Member {
     /// Creates a member that was not asked yet by this survey. `before` is what an earlier one knew.
-    pub(super) fn new(
+    pub fn new(
         address: MemberAddress,
         options: &SurveyOptions,
         target: &ConnectString,
@@ -83,22 +83,22 @@ impl Member {
         }
     }
 
-    pub(super) fn view(&self) -> &MemberView {
+    pub fn view(&self) -> &MemberView {
         &self.view
     }
 
-    pub(super) fn into_view(self) -> MemberView {
+    pub fn into_view(self) -> MemberView {
         self.view
     }
 
     /// Returns how long to wait after the last round.
-    pub(super) fn wait(&self) -> Duration {
+    pub fn wait(&self) -> Duration {
         self.wait
     }
 
     /// Asks for the connections and sessions; also for the counters and for the watchers if wanted,
     /// where their pace allows it. Takes at most eight times the time limit of a question.
-    pub(super) async fn ask(&mut self, own: &OwnSession, watchers: bool) -> Load {
+    pub async fn ask(&mut self, own: &OwnSession, watchers: bool) -> Load {
         let mut load = Load::default();
         let anchor = own.touch(&mut load, self.keeps_session(own)).await;
         let asked_at = now();

@@ -15,7 +15,7 @@ const RESOLVE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A member's name and the addresses at which it can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct MemberAddress {
+pub struct MemberAddress {
     /// The name on the screen.
     pub(super) label: String,
     /// The address for four-letter words; `None` when it is unknown.
@@ -43,11 +43,11 @@ impl MemberAddress {
         }
     }
 
-    pub(super) fn why_no_four_letter(&self) -> String {
+    pub fn why_no_four_letter(&self) -> String {
         format!("the ensemble's config names {} without its client port: add it to the connect string", self.label)
     }
 
-    pub(super) fn why_no_http(&self) -> String {
+    pub fn why_no_http(&self) -> String {
         format!(
             "several members run on {}, and one AdminServer address cannot tell them apart: ask with four-letter words (--server-view words)",
             self.host
@@ -57,7 +57,7 @@ impl MemberAddress {
 
 /// The members to ask.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct MemberList {
+pub struct MemberList {
     /// The members of the connect string, then those that only the ensemble's config names, up to
     /// [`MAX_MEMBERS`] in total.
     pub(super) members: Vec<MemberAddress>,
@@ -66,7 +66,7 @@ pub(super) struct MemberList {
 }
 
 /// Finds the members. Takes two seconds at most.
-pub(super) async fn find_members(target: &ConnectString, config: &EnsembleConfig) -> MemberList {
+pub async fn find_members(target: &ConnectString, config: &EnsembleConfig) -> MemberList {
     let configured = &config.servers;
     let mut members: Vec<MemberAddress> = Vec::new();
     for server in &target.servers {

@@ -37,7 +37,7 @@ const FOLLOWER_REPORT_DELAY: Duration = Duration::from_millis(1_200);
 
 /// Our own session and what it found out.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OwnSession {
+pub struct OwnSession {
     client: Option<Client>,
     /// When the attempt to get the session began, by the local clock.
     pub(super) connecting_since: Option<Timestamp>,
@@ -51,7 +51,7 @@ pub(super) struct OwnSession {
 
 impl OwnSession {
     /// Tries for `within` to get a session and reads the config with it.
-    pub(super) async fn once(options: &ConnectOptions, target: &ConnectString, within: Duration) -> Self {
+    pub async fn once(options: &ConnectOptions, target: &ConnectString, within: Duration) -> Self {
         let mut own = Self { connecting_since: Some(now()), ..Self::default() };
         if let Ok(Ok(client)) = timeout(within, connect(&above_chroot(options, target))).await {
             own.adopt(client).await;
@@ -64,7 +64,7 @@ impl OwnSession {
     /// The session is with the server that ends sessions, as soon as `keeper` names it: only there do
     /// the times of expiries follow from our own requests to within milliseconds. It is with any
     /// server while that one is unknown or takes no clients.
-    pub(super) async fn keep(
+    pub async fn keep(
         options: ConnectOptions,
         target: ConnectString,
         mut keeper: watch::Receiver<Option<String>>,
@@ -143,7 +143,7 @@ impl OwnSession {
     }
 
     /// Returns the id of our session; `None` while there is none.
-    pub(super) fn session(&self) -> Option<SessionId> {
+    pub fn session(&self) -> Option<SessionId> {
         self.client.as_ref().map(|client| SessionId(client.session_id().0))
     }
 
@@ -153,7 +153,7 @@ impl OwnSession {
     /// After three seconds without a request it waits 1.2 s until the leader knows of this request.
     /// A server that ends sessions and holds ours (`knows_at_once`) knows at once: the wait would only
     /// make the time less certain.
-    pub(super) async fn touch(&self, load: &mut Load, knows_at_once: bool) -> Option<Anchor> {
+    pub async fn touch(&self, load: &mut Load, knows_at_once: bool) -> Option<Anchor> {
         let client = self.client.as_ref()?;
         let (asked, began) = (now(), Instant::now());
         let answer = timeout(REQUEST_TIMEOUT, client.check_stat("/")).await;

@@ -16,27 +16,27 @@ use lockscope_model::server_view::{ListedSession, Listing};
 /// promised 2 %. The rest covers costs that a client cannot see, such as several threads working on
 /// one question, or garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TimeBudget {
+pub struct TimeBudget {
     /// The share is one part in `one_in`.
     one_in: u32,
     max_interval: Duration,
 }
 
 /// The connections and sessions: about 0.7 %.
-pub(super) const CLIENTS: TimeBudget = TimeBudget { one_in: 150, max_interval: Duration::from_secs(60) };
+pub const CLIENTS: TimeBudget = TimeBudget { one_in: 150, max_interval: Duration::from_secs(60) };
 
 /// The numbers of watches and sent events: about 0.17 %. A server computes hundreds of figures for
 /// the answer.
-pub(super) const FIGURES: TimeBudget = TimeBudget { one_in: 600, max_interval: Duration::from_secs(60) };
+pub const FIGURES: TimeBudget = TimeBudget { one_in: 600, max_interval: Duration::from_secs(60) };
 
 /// The number of expired sessions, in the rounds in which a session may have expired: about 0.33 %.
-pub(super) const ENDS: TimeBudget = TimeBudget { one_in: 300, max_interval: Duration::from_secs(60) };
+pub const ENDS: TimeBudget = TimeBudget { one_in: 300, max_interval: Duration::from_secs(60) };
 
 /// The watchers of each path: about 0.17 %.
-pub(super) const WATCHERS: TimeBudget = TimeBudget { one_in: 600, max_interval: Duration::from_secs(300) };
+pub const WATCHERS: TimeBudget = TimeBudget { one_in: 600, max_interval: Duration::from_secs(300) };
 
 /// The shortest time between two rounds.
-pub(super) const MIN_INTERVAL: Duration = Duration::from_secs(1);
+pub const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The longest time until an unresponsive server is asked again.
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ const MAX_COSTS: usize = 5;
 
 /// Decides when to ask a server the same question again.
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub struct Pace {
     budget: TimeBudget,
     min_interval: Duration,
     max_interval: Duration,
@@ -64,7 +64,7 @@ pub(super) struct Pace {
 impl Pace {
     /// Creates a pace. An answering server is asked at most once in `min_interval`, and at least
     /// once in `max_interval`, whatever the cost.
-    pub(super) fn new(budget: TimeBudget, min_interval: Duration, max_interval: Duration) -> Self {
+    pub fn new(budget: TimeBudget, min_interval: Duration, max_interval: Duration) -> Self {
         Self {
             budget,
             min_interval,
@@ -77,14 +77,14 @@ impl Pace {
     }
 
     /// Returns whether it is time to ask.
-    pub(super) fn is_due(&self) -> bool {
+    pub fn is_due(&self) -> bool {
         self.due.is_none_or(|due| Instant::now() >= due)
     }
 
     /// Records an answer that took `took`. The median of the last few counts, and the wait at most
     /// doubles: a server that collects garbage, or has just been elected, is slow for a moment only,
     /// in which an answer is wanted most.
-    pub(super) fn answered(&mut self, took: Duration) -> Duration {
+    pub fn answered(&mut self, took: Duration) -> Duration {
         self.backoff.reset();
         if self.costs.len() == MAX_COSTS {
             self.costs.pop_front();
@@ -103,7 +103,7 @@ impl Pace {
     }
 
     /// Records a missing answer: waits a second, then about twice as long each time.
-    pub(super) fn failed(&mut self) -> Duration {
+    pub fn failed(&mut self) -> Duration {
         let wait = self.backoff.next_pause().max(MIN_INTERVAL);
         self.wait(wait)
     }
@@ -124,7 +124,7 @@ const COUNTS_LATE: Duration = Duration::from_secs(5);
 
 /// When to ask for the number of expired sessions, apart from the other figures.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum EndsWanted<'a> {
+pub enum EndsWanted<'a> {
     Never,
     Always,
     /// If a session of the last list is gone that may have expired.
@@ -133,7 +133,7 @@ pub(super) enum EndsWanted<'a> {
 
 impl EndsWanted<'_> {
     /// Returns whether to ask a server that lists these sessions now.
-    pub(super) fn are_due(self, sessions: &[ListedSession]) -> bool {
+    pub fn are_due(self, sessions: &[ListedSession]) -> bool {
         match self {
             Self::Never => false,
             Self::Always => true,
@@ -144,19 +144,19 @@ impl EndsWanted<'_> {
 
 /// The pace of the question.
 #[derive(Clone, Debug)]
-pub(super) struct EndsPace {
+pub struct EndsPace {
     pace: Pace,
     /// When a session was last seen to be gone that may have expired.
     gone_at: Option<Instant>,
 }
 
 impl EndsPace {
-    pub(super) fn new(pace: Pace) -> Self {
+    pub fn new(pace: Pace) -> Self {
         Self { pace, gone_at: None }
     }
 
     /// Returns when to ask a server that listed these sessions last.
-    pub(super) fn wanted<'a>(&self, former: Option<&'a Listing<ListedSession>>) -> EndsWanted<'a> {
+    pub fn wanted<'a>(&self, former: Option<&'a Listing<ListedSession>>) -> EndsWanted<'a> {
         match former {
             Some(_) if !self.pace.is_due() => EndsWanted::Never,
             Some(_) if self.gone_at.is_some_and(|at| at.elapsed() < COUNTS_LATE) => EndsWanted::Always,
@@ -167,11 +167,7 @@ impl EndsPace {
 
     /// Compares the last two lists. After the first one the count is asked too: a later one is
     /// compared with it.
-    pub(super) fn listed(
-        &mut self,
-        former: Option<&Listing<ListedSession>>,
-        sessions: Option<&Listing<ListedSession>>,
-    ) {
+    pub fn listed(&mut self, former: Option<&Listing<ListedSession>>, sessions: Option<&Listing<ListedSession>>) {
         let Some(sessions) = sessions else { return };
         if former.is_none_or(|former| one_may_have_expired(former, sessions.items(), now())) {
             self.gone_at = Some(Instant::now());
@@ -179,7 +175,7 @@ impl EndsPace {
     }
 
     /// Records an answer that took `took`.
-    pub(super) fn answered(&mut self, took: Duration) {
+    pub fn answered(&mut self, took: Duration) {
         self.pace.answered(took);
     }
 }

@@ -14,7 +14,7 @@ const ALL_PERMISSIONS: i32 = 31;
 
 /// The part of a frame behind its header.
 #[derive(Debug, Default)]
-pub(super) struct Body {
+pub struct Body {
     /// The expected content, a stack with the next step on top. At most a handful of steps.
     steps: Vec<Step>,
     number: Gather<4>,
@@ -27,16 +27,16 @@ pub(super) struct Body {
 
 impl Body {
     /// Expects a reply that nobody reads beyond its header.
-    pub(super) fn ignore(&mut self, left: u32) {
+    pub fn ignore(&mut self, left: u32) {
         self.begin(&[Step::Skip(left)]);
     }
 
-    pub(super) fn expect_event(&mut self) {
+    pub fn expect_event(&mut self) {
         self.begin(EVENT);
     }
 
     /// Expects the reply to a successful operation.
-    pub(super) fn expect(&mut self, operation: i32, left: u32) {
+    pub fn expect(&mut self, operation: i32, left: u32) {
         match of_reply(operation) {
             Some(steps) => self.begin(steps),
             None => self.ignore(left),
@@ -51,12 +51,12 @@ impl Body {
     }
 
     /// Returns whether the whole body has arrived.
-    pub(super) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         self.steps.is_empty()
     }
 
     /// Consumes the bytes that belong to the body; `left` is the rest of the frame in bytes.
-    pub(super) fn feed(&mut self, bytes: &mut &[u8], left: &mut u32) -> Result<(), ReplyFault> {
+    pub fn feed(&mut self, bytes: &mut &[u8], left: &mut u32) -> Result<(), ReplyFault> {
         while let Some(step) = self.steps.pop() {
             let goes_on = match step {
                 Step::Skip(length) => self.take(bytes, left, length, Step::Skip)?.1,
@@ -229,11 +229,11 @@ fn whole_names(bytes: &mut &[u8], left: &mut u32, mut times: u32) -> Result<u32,
 /// The length of a `Stat`, in bytes.
 const STAT: u32 = 68;
 
-pub(super) const EVENT: &[Step] = &[N(EventType), N(EventState), N(Path)];
+const EVENT: &[Step] = &[N(EventType), N(EventState), N(Path)];
 
 /// The next item in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+enum Step {
     /// This many bytes of any content.
     Skip(u32),
     /// This many bytes of text.
@@ -250,7 +250,7 @@ pub(super) enum Step {
 
 /// The meaning of a number in a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Number {
+enum Number {
     /// The length of bytes, or -1 for none.
     Bytes,
     /// The length of a text, or -1 for none.
@@ -272,7 +272,7 @@ pub(super) enum Number {
 
 /// Returns the steps of the reply to a successful operation; `None` when the client library reads
 /// only its header.
-pub(super) fn of_reply(operation: i32) -> Option<&'static [Step]> {
+fn of_reply(operation: i32) -> Option<&'static [Step]> {
     Some(match operation {
         op::CREATE | op::SYNC => &[N(Text)],
         op::CREATE2 | op::CREATE_CONTAINER | op::CREATE_TTL => &[N(Text), Skip(STAT)],
@@ -291,7 +291,7 @@ pub(super) fn of_reply(operation: i32) -> Option<&'static [Step]> {
 
 /// Returns the steps of one result of a multi, after its header; `None` when there is no such
 /// result.
-pub(super) fn of_result(operation: i32) -> Option<&'static [Step]> {
+fn of_result(operation: i32) -> Option<&'static [Step]> {
     Some(match operation {
         op::CHECK | op::DELETE => &[],
         op::CREATE => &[N(Text)],
@@ -306,19 +306,19 @@ pub(super) fn of_result(operation: i32) -> Option<&'static [Step]> {
 
 /// Checks one text after another. Keeps only the beginning of an unfinished character.
 #[derive(Debug, Default)]
-pub(super) struct Utf8Check {
+struct Utf8Check {
     begun: [u8; 4],
     begun_len: usize,
 }
 
 impl Utf8Check {
     /// Returns whether the text stopped in the middle of a character.
-    pub(super) fn is_within_character(&self) -> bool {
+    fn is_within_character(&self) -> bool {
         self.begun_len > 0
     }
 
     /// Checks the next piece. After an error nothing more may be fed.
-    pub(super) fn feed(&mut self, mut piece: &[u8]) -> Result<(), ReplyFault> {
+    fn feed(&mut self, mut piece: &[u8]) -> Result<(), ReplyFault> {
         while self.begun_len > 0 {
             let Some((byte, rest)) = piece.split_first() else { return Ok(()) };
             // A character has at most four bytes; four bytes that are no character are an error

@@ -46,7 +46,7 @@ impl std::ops::AddAssign for Passed {
 
 /// Counts the traffic.
 #[derive(Debug, Default)]
-pub(super) struct FlowMeter {
+pub struct FlowMeter {
     requests: AtomicU64,
     events: AtomicU64,
     up: AtomicU64,
@@ -55,23 +55,23 @@ pub(super) struct FlowMeter {
 }
 
 impl FlowMeter {
-    pub(super) fn count_up(&self, bytes: usize, requests: u64) {
+    pub fn count_up(&self, bytes: usize, requests: u64) {
         self.up.fetch_add(bytes as u64, Ordering::Relaxed);
         self.requests.fetch_add(requests, Ordering::Relaxed);
     }
 
-    pub(super) fn count_down(&self, bytes: usize, events: u64) {
+    pub fn count_down(&self, bytes: usize, events: u64) {
         self.down.fetch_add(bytes as u64, Ordering::Relaxed);
         self.events.fetch_add(events, Ordering::Relaxed);
         self.heard.is_now();
     }
 
     /// Tells when a byte from a server last passed.
-    pub(super) fn heard(&self) -> Arc<LastHeard> {
+    pub fn heard(&self) -> Arc<LastHeard> {
         Arc::clone(&self.heard)
     }
 
-    pub(super) fn passed(&self) -> Passed {
+    pub fn passed(&self) -> Passed {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Passed {
             requests: load(&self.requests),
@@ -84,7 +84,7 @@ impl FlowMeter {
 
 /// When a server was last heard from: by a reply, an event, or the answer to a heartbeat.
 #[derive(Debug)]
-pub(super) struct LastHeard {
+pub struct LastHeard {
     began: Instant,
     /// Milliseconds from `began` to the last byte, plus one; 0 while nothing was heard.
     after: AtomicU64,
@@ -103,7 +103,7 @@ impl LastHeard {
     }
 
     /// Returns how long ago a byte arrived; `None` when none has.
-    pub(super) fn ago(&self) -> Option<Duration> {
+    pub fn ago(&self) -> Option<Duration> {
         let after = self.after.load(Ordering::Relaxed).checked_sub(1)?;
         Some(self.began.elapsed().saturating_sub(Duration::from_millis(after)))
     }
@@ -113,7 +113,7 @@ impl LastHeard {
 /// returns: not one byte of an older connection is passed to the system afterwards, even when the
 /// cut is undone at once.
 #[derive(Debug, Default)]
-pub(super) struct Gate(Mutex<Cuts>);
+pub struct Gate(Mutex<Cuts>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Cuts {
@@ -123,11 +123,11 @@ struct Cuts {
 
 /// The number of cuts when a connection began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Admission(u64);
+pub struct Admission(u64);
 
 impl Gate {
     /// Cuts the transport, or undoes the cut.
-    pub(super) fn set(&self, is_cut: bool) {
+    pub fn set(&self, is_cut: bool) {
         let mut cuts = self.lock();
         if is_cut && !cuts.is_cut {
             cuts.so_far += 1;
@@ -136,18 +136,18 @@ impl Gate {
     }
 
     /// Admits a new connection; `None` during a cut.
-    pub(super) fn admit(&self) -> Option<Admission> {
+    pub fn admit(&self) -> Option<Admission> {
         let cuts = self.lock();
         (!cuts.is_cut).then_some(Admission(cuts.so_far))
     }
 
     /// Returns whether no cut has happened since the connection was admitted.
-    pub(super) fn admits(&self, admission: Admission) -> bool {
+    pub fn admits(&self, admission: Admission) -> bool {
         self.lock().so_far == admission.0
     }
 
     /// Runs `act` while cuts wait; `None` when a cut came before.
-    pub(super) fn while_open<T>(&self, admission: Admission, act: impl FnOnce() -> T) -> Option<T> {
+    pub fn while_open<T>(&self, admission: Admission, act: impl FnOnce() -> T) -> Option<T> {
         let cuts = self.lock();
         (cuts.so_far == admission.0).then(act)
     }

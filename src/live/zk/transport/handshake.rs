@@ -45,11 +45,11 @@ const MAX_PAIRING_ATTEMPTS: u32 = 5;
 const NEW_SESSION: i64 = 1;
 
 /// The largest handshake frame, in bytes; the known ones have less than fifty.
-pub(super) const MAX_HANDSHAKE: usize = 256;
+const MAX_HANDSHAKE: usize = 256;
 
 /// A secret known only to this process.
 #[derive(Clone)]
-pub(super) struct Secret {
+pub struct Secret {
     bytes: [u8; PASSWORD_BYTES],
     session: SessionInfo,
 }
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Secret {
 
 /// A connection of our own process, and its request.
 #[derive(Debug)]
-pub(super) struct Proven {
+pub struct Proven {
     pub(super) stream: TcpStream,
     pub(super) request: ConnectRequest,
 }
@@ -71,23 +71,23 @@ static SECRET: OnceCell<Secret> = OnceCell::const_new();
 
 impl Secret {
     /// Returns the secret of this process, created on first use.
-    pub(super) async fn of_this_process() -> io::Result<&'static Self> {
+    pub async fn of_this_process() -> io::Result<&'static Self> {
         SECRET.get_or_try_init(pair).await
     }
 
     /// Returns the session that the library shows.
-    pub(super) fn session(&self) -> SessionInfo {
+    pub fn session(&self) -> SessionInfo {
         self.session.clone()
     }
 
     /// Returns the password that replaces the password of every session towards the library.
-    pub(super) fn bytes(&self) -> &[u8; PASSWORD_BYTES] {
+    pub fn bytes(&self) -> &[u8; PASSWORD_BYTES] {
         &self.bytes
     }
 
     /// Returns whether the request shows the secret, in constant time for passwords of the same
     /// length.
-    pub(super) fn was_shown(&self, asked: &ConnectRequest) -> bool {
+    pub fn was_shown(&self, asked: &ConnectRequest) -> bool {
         if asked.password.len() != self.bytes.len() {
             return false;
         }
@@ -97,7 +97,7 @@ impl Secret {
 }
 
 /// Returns whether the library asks for a new session.
-pub(super) fn is_new(session: i64) -> bool {
+pub fn is_new(session: i64) -> bool {
     session == NEW_SESSION || session == 0
 }
 
@@ -158,7 +158,7 @@ async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD_BYTES]) -> io::Result
 
 /// Reads exactly the request of a client; `None` when the bytes are not a request of the client
 /// library.
-pub(super) async fn read_asked(stream: &mut TcpStream) -> io::Result<Option<ConnectRequest>> {
+pub async fn read_asked(stream: &mut TcpStream) -> io::Result<Option<ConnectRequest>> {
     let length = stream.read_u32().await? as usize;
     if length > MAX_HANDSHAKE {
         return Ok(None);
@@ -173,7 +173,7 @@ pub(super) async fn read_asked(stream: &mut TcpStream) -> io::Result<Option<Conn
 
 /// The members in the order in which they are tried, each once in a round.
 #[derive(Debug)]
-pub(super) struct Round {
+pub struct Round {
     /// The members not tried yet, the next one at the end.
     waiting: Vec<usize>,
     /// The fault of each member that was tried, by its index in the connect string.
@@ -182,14 +182,14 @@ pub(super) struct Round {
 
 impl Round {
     /// Starts the first round of `members` members.
-    pub(super) fn new(members: usize) -> Self {
+    pub fn new(members: usize) -> Self {
         let mut round = Self { waiting: Vec::new(), faults: vec![None; members] };
         round.begin(None);
         round
     }
 
     /// Starts a new round in random order. If `last` is given, that member is tried last.
-    pub(super) fn begin(&mut self, last: Option<usize>) {
+    pub fn begin(&mut self, last: Option<usize>) {
         self.waiting = (0..self.faults.len()).filter(|member| Some(*member) != last).collect();
         fastrand::shuffle(&mut self.waiting);
         if let Some(last) = last {
@@ -199,29 +199,29 @@ impl Round {
     }
 
     /// Returns the next member to try; `None` when all have been tried.
-    pub(super) fn next(&mut self) -> Option<usize> {
+    fn next(&mut self) -> Option<usize> {
         self.waiting.pop()
     }
 
     /// Puts back a member that could not be tried completely: it is tried again first.
-    pub(super) fn put_back(&mut self, member: usize) {
+    fn put_back(&mut self, member: usize) {
         self.waiting.push(member);
     }
 
     /// Returns whether all members have been tried.
-    pub(super) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Records that the member gave no session, or none that lasted.
-    pub(super) fn fail(&mut self, member: usize, fault: ServerFault) {
+    pub fn fail(&mut self, member: usize, fault: ServerFault) {
         if let Some(known) = self.faults.get_mut(member) {
             *known = Some(fault);
         }
     }
 
     /// Returns the faults of the members tried, by their index in the connect string.
-    pub(super) fn faults(&self) -> impl Iterator<Item = (usize, &ServerFault)> {
+    pub fn faults(&self) -> impl Iterator<Item = (usize, &ServerFault)> {
         self.faults.iter().enumerate().filter_map(|(member, fault)| Some((member, fault.as_ref()?)))
     }
 }
@@ -237,7 +237,7 @@ const FIRST_TRY_WITHIN: Duration = Duration::from_millis(100);
 const CLOSE_XID: i32 = 1;
 
 /// A member that created or resumed the session.
-pub(super) struct ServingMember {
+pub struct ServingMember {
     /// The index in the connect string.
     pub(super) index: usize,
     pub(super) stream: Box<dyn Stream>,
@@ -246,7 +246,7 @@ pub(super) struct ServingMember {
 
 /// Tries members until one answers the handshake. Returns `None` when none did, or when the
 /// library's own timeout is over.
-pub(super) async fn find_member(asked: &ConnectRequest, shared: &TransportShared) -> Option<ServingMember> {
+pub async fn find_member(asked: &ConnectRequest, shared: &TransportShared) -> Option<ServingMember> {
     let began = Instant::now();
     let until = began + library_timeout(asked);
     {

@@ -27,7 +27,7 @@ const LIBRARY_ENDED: &str = "the ZooKeeper client library ended unexpectedly, wh
      the servers: please report it";
 
 /// Serves one connection until either side ends it, or there is a cut.
-pub(super) async fn relay(proven: Proven, shared: Arc<TransportShared>, flow: watch::Receiver<Flow>) {
+pub async fn relay(proven: Proven, shared: Arc<TransportShared>, flow: watch::Receiver<Flow>) {
     let Some(admission) = shared.gate.admit() else {
         shared.report.send_modify(|report| report.rounds += 1);
         return;
@@ -152,7 +152,7 @@ impl TransportShared {
     }
 
     /// Records that a request was answered: the connection works.
-    pub(super) fn served(&self) {
+    fn served(&self) {
         self.report.send_modify(|report| report.servers = None);
     }
 
@@ -164,7 +164,7 @@ impl TransportShared {
 
 /// The state shared by both directions of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Exchange {
+struct Exchange {
     outstanding: Mutex<Outstanding>,
     asked: Notify,
     answered: Notify,
@@ -177,7 +177,7 @@ impl Exchange {
 }
 
 /// The direction from the client to the server.
-pub(super) struct ClientToServer<'a> {
+struct ClientToServer<'a> {
     shared: &'a TransportShared,
     exchange: &'a Exchange,
     requests: Requests,
@@ -186,7 +186,7 @@ pub(super) struct ClientToServer<'a> {
 }
 
 impl<'a> ClientToServer<'a> {
-    pub(super) fn new(shared: &'a TransportShared, exchange: &'a Exchange) -> Self {
+    fn new(shared: &'a TransportShared, exchange: &'a Exchange) -> Self {
         Self { shared, exchange, requests: Requests::default(), found: 0 }
     }
 }
@@ -222,22 +222,22 @@ impl Direction for ClientToServer<'_> {
 }
 
 /// The direction from the server to the client.
-pub(super) struct ServerToClient<'a> {
+struct ServerToClient<'a> {
     shared: &'a TransportShared,
     exchange: &'a Exchange,
     replies: Replies,
     /// Watch events in the bytes that are about to pass.
     events: u64,
     /// Whether the server has answered a request.
-    pub(super) served: bool,
+    served: bool,
     /// How the server broke the protocol.
-    pub(super) fault: Option<ReplyFault>,
+    fault: Option<ReplyFault>,
     /// Whether the server refused a login.
-    pub(super) refused: bool,
+    refused: bool,
 }
 
 impl<'a> ServerToClient<'a> {
-    pub(super) fn new(shared: &'a TransportShared, exchange: &'a Exchange) -> Self {
+    fn new(shared: &'a TransportShared, exchange: &'a Exchange) -> Self {
         Self { shared, exchange, replies: Replies::default(), events: 0, served: false, fault: None, refused: false }
     }
 }
@@ -245,7 +245,7 @@ impl<'a> ServerToClient<'a> {
 impl ServerToClient<'_> {
     /// Returns what the server left unfinished when the connection ended. `by_client` tells whether
     /// the client ended it.
-    pub(super) fn left_open(&self, by_client: bool) -> Option<ReplyFault> {
+    fn left_open(&self, by_client: bool) -> Option<ReplyFault> {
         if self.replies.is_within() {
             Some(ReplyFault::Unfinished)
         } else if by_client && self.exchange.outstanding().is_waiting() {
@@ -313,7 +313,7 @@ const CUT_AFTER_LOSS_DELAY: Duration = Duration::from_millis(300);
 
 /// How a direction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+enum Ended {
     /// The reading side closed.
     Closed,
     /// The writing side accepts no more bytes.
@@ -323,7 +323,7 @@ pub(super) enum Ended {
 }
 
 /// One direction of a connection.
-pub(super) trait Direction {
+trait Direction {
     /// Checks the bytes that are about to pass. Returns how many of them may.
     fn inspect(&mut self, bytes: &[u8]) -> usize;
     /// Returns whether the rest is held back for good.
@@ -339,15 +339,15 @@ pub(super) trait Direction {
 }
 
 /// A writer to one side that works only while there is no cut.
-pub(super) struct Gated<'a, W> {
-    pub(super) to: W,
-    pub(super) gate: &'a Gate,
-    pub(super) admission: Admission,
+struct Gated<'a, W> {
+    to: W,
+    gate: &'a Gate,
+    admission: Admission,
 }
 
 impl<W: AsyncWrite + Unpin> Gated<'_, W> {
     /// Writes all bytes and passes them to the system.
-    pub(super) async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let cut = || io::Error::from(io::ErrorKind::ConnectionAborted);
         while !bytes.is_empty() {
             let written = poll_fn(|context| {
@@ -369,7 +369,7 @@ impl<W: AsyncWrite + Unpin> Gated<'_, W> {
 
 /// Copies from one side to the other until one of them ends, there is a cut, or the direction is
 /// over. The error is one of the reading side.
-pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Direction>(
+async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Direction>(
     from: &mut R,
     to: &mut Gated<'_, W>,
     mut flow: watch::Receiver<Flow>,

@@ -39,7 +39,7 @@ const LOGIN_ERRORS: [i32; 2] = [ErrorCode::AuthFailed.number(), ErrorCode::Login
 
 /// A server that broke the protocol.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Broken {
+pub struct Broken {
     /// The number of bytes up to the end of the last valid frame.
     pub(super) whole: usize,
     pub(super) fault: ReplyFault,
@@ -47,7 +47,7 @@ pub(super) struct Broken {
 
 /// The content of the bytes fed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct FedReplies {
+pub struct FedReplies {
     /// Watch events that have begun.
     pub(super) events: u64,
     /// Whether a request was answered.
@@ -66,7 +66,7 @@ enum Part {
 
 /// Checks the replies of one connection, in pieces of any size.
 #[derive(Debug, Default)]
-pub(super) struct Replies {
+pub struct Replies {
     part: Part,
     length: Gather<LENGTH_BYTES>,
     head: Gather<{ ReplyHead::BYTES }>,
@@ -77,12 +77,12 @@ pub(super) struct Replies {
 
 impl Replies {
     /// Returns whether a frame has begun and not ended.
-    pub(super) fn is_within(&self) -> bool {
+    pub fn is_within(&self) -> bool {
         self.part != Part::Length || self.length.has_begun()
     }
 
     /// Checks the next bytes. After an error nothing more may be fed.
-    pub(super) fn feed(&mut self, bytes: &[u8], outstanding: &mut Outstanding) -> Result<FedReplies, Broken> {
+    pub fn feed(&mut self, bytes: &[u8], outstanding: &mut Outstanding) -> Result<FedReplies, Broken> {
         let (mut rest, mut whole, mut seen) = (bytes, 0, FedReplies::default());
         while !rest.is_empty() {
             match self.advance(&mut rest, outstanding, &mut seen) {
@@ -180,7 +180,7 @@ const HOUSEKEEPING: [i32; 6] = [op::PING, op::AUTH, op::SET_WATCHES, op::SASL, o
 /// Reads requests as they pass, in pieces of any size. The client is this program, so its frames
 /// are not checked.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
+pub struct Requests {
     head: Gather<{ LENGTH_BYTES + RequestHead::BYTES }>,
     /// The rest of the frame's body, in bytes.
     left: usize,
@@ -189,7 +189,7 @@ pub(super) struct Requests {
 impl Requests {
     /// Records every request whose header ends in these bytes. Returns how many of them the program
     /// itself made.
-    pub(super) fn feed(&mut self, mut bytes: &[u8], outstanding: &mut Outstanding) -> u64 {
+    pub fn feed(&mut self, mut bytes: &[u8], outstanding: &mut Outstanding) -> u64 {
         let mut count = 0;
         while !bytes.is_empty() {
             if self.left > 0 {
@@ -216,7 +216,7 @@ const MAX_OUTSTANDING: usize = 16_384;
 /// A server answers the requests of a session in order. Two kinds may be answered earlier:
 /// heartbeats, which all have the same xid, and logins, which are answered before they are queued.
 #[derive(Debug, Default)]
-pub(super) struct Outstanding {
+pub struct Outstanding {
     in_order: VecDeque<RequestHead>,
     logins: VecDeque<RequestHead>,
     pings: u32,
@@ -224,7 +224,7 @@ pub(super) struct Outstanding {
 
 impl Outstanding {
     /// Records a sent request.
-    pub(super) fn sent(&mut self, xid: i32, op: i32) {
+    fn sent(&mut self, xid: i32, op: i32) {
         match op {
             op::PING => self.pings = self.pings.saturating_add(1),
             op::AUTH | op::SASL => self.logins.push_back(RequestHead { xid, op }),
@@ -233,23 +233,23 @@ impl Outstanding {
     }
 
     /// Returns whether the client has to wait.
-    pub(super) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.in_order.len() + self.logins.len() >= MAX_OUTSTANDING
     }
 
     /// Returns whether any request is unanswered.
-    pub(super) fn is_waiting(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         self.pings > 0 || !self.in_order.is_empty() || !self.logins.is_empty()
     }
 
     /// Records the answer to a heartbeat.
-    pub(super) fn pinged(&mut self) -> Result<(), ReplyFault> {
+    fn pinged(&mut self) -> Result<(), ReplyFault> {
         self.pings = self.pings.checked_sub(1).ok_or(ReplyFault::NeverAsked)?;
         Ok(())
     }
 
     /// Returns the operation that the reply with this xid answers.
-    pub(super) fn answered(&mut self, xid: i32) -> Result<i32, ReplyFault> {
+    fn answered(&mut self, xid: i32) -> Result<i32, ReplyFault> {
         if let Some(request) = self.in_order.front().copied().filter(|request| request.xid == xid) {
             self.in_order.pop_front();
             return Ok(request.op);
