@@ -14,7 +14,7 @@ use lockscope_sandbox::parts::{
 
 /// The members, and the transactions that some of them lack.
 #[derive(Clone, Debug)]
-pub(super) struct Replicas {
+pub struct Replicas {
     pub(super) members: Vec<Member>,
     /// The leader's tree.
     tree: Rc<Tree>,
@@ -30,7 +30,7 @@ pub(super) struct Replicas {
 }
 
 impl Replicas {
-    pub(super) fn new(members: usize, first_sequence: i32, masks: bool) -> Self {
+    pub fn new(members: usize, first_sequence: i32, masks: bool) -> Self {
         let mut tree = Tree::default();
         tree.first_sequence = first_sequence;
         Self {
@@ -45,24 +45,24 @@ impl Replicas {
     }
 
     /// Returns the zxid of the next transaction.
-    pub(super) fn next_zxid(&self) -> i64 {
+    pub fn next_zxid(&self) -> i64 {
         self.zxid + 1
     }
 
     /// Returns the tree of the leader.
-    pub(super) fn tree(&self) -> &Tree {
+    pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
     /// Returns the tree of a member.
-    pub(super) fn tree_of(&self, member: usize) -> &Rc<Tree> {
+    pub fn tree_of(&self, member: usize) -> &Rc<Tree> {
         let zxid = self.members[member].zxid;
         self.lacked.iter().find(|(commit, _)| commit.zxid > zxid).map_or(&self.tree, |(_, before)| before)
     }
 
     /// Adds a transaction to the history, and returns the events of the members that do not lag.
     /// Refused transactions get no zxid, unlike on real servers: nothing depends on it.
-    pub(super) fn add(&mut self, by: Author, changes: Vec<Change>, tree: Tree) -> Vec<(LinkId, Message)> {
+    pub fn add(&mut self, by: Author, changes: Vec<Change>, tree: Tree) -> Vec<(LinkId, Message)> {
         self.zxid += 1;
         let before = std::mem::replace(&mut self.tree, Rc::new(tree));
         let commit = Rc::new(Commit { zxid: self.zxid, by, changes });
@@ -82,14 +82,14 @@ impl Replicas {
     }
 
     /// Lets a member apply the history up to a zxid, and returns the events.
-    pub(super) fn catch_up(&mut self, member: usize, zxid: i64) -> Vec<(LinkId, Message)> {
+    pub fn catch_up(&mut self, member: usize, zxid: i64) -> Vec<(LinkId, Message)> {
         let events = self.apply(member, zxid);
         self.forget_applied();
         events
     }
 
     /// Lets a lagging member apply the next transaction. It lags no longer once it lacks none.
-    pub(super) fn advance(&mut self, member: usize) -> Vec<(LinkId, Message)> {
+    pub fn advance(&mut self, member: usize) -> Vec<(LinkId, Message)> {
         let from = self.members[member].zxid;
         let next = self.lacked.iter().map(|(commit, _)| commit.zxid).find(|zxid| *zxid > from);
         let events = next.map(|next| self.catch_up(member, next)).unwrap_or_default();
@@ -98,7 +98,7 @@ impl Replicas {
     }
 
     /// Returns whether a member lags, and whether it lacks transactions.
-    pub(super) fn lag_of(&self, member: usize) -> (bool, bool) {
+    pub fn lag_of(&self, member: usize) -> (bool, bool) {
         (self.members[member].lags, self.members[member].zxid < self.zxid)
     }
 
@@ -141,7 +141,7 @@ pub struct Member {
 }
 
 impl Member {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             zxid: 0,
             lags: false,
@@ -152,7 +152,7 @@ impl Member {
     }
 
     /// Applies a transaction, and returns the events that it fires.
-    pub(super) fn apply(&mut self, commit: &Commit, event_zxid: i64) -> Vec<(LinkId, Message)> {
+    fn apply(&mut self, commit: &Commit, event_zxid: i64) -> Vec<(LinkId, Message)> {
         self.zxid = commit.zxid;
         let mut fired = Vec::new();
         for change in &commit.changes {
@@ -275,7 +275,7 @@ pub fn is_below(path: &str, root: &str) -> bool {
 }
 
 /// Answers a read from a tree.
-pub(super) fn read(tree: &Tree, read: &ReadOp) -> Result<Answer, ErrorCode> {
+pub fn read(tree: &Tree, read: &ReadOp) -> Result<Answer, ErrorCode> {
     Ok(match read {
         ReadOp::Data(path) => {
             let node = tree.node(path)?;
@@ -297,10 +297,10 @@ pub(super) fn read(tree: &Tree, read: &ReadOp) -> Result<Answer, ErrorCode> {
 const TIME: i64 = 1_700_000_000_000;
 
 /// The index of the write that the leader refuses, and the reason.
-pub(super) type Refused = (usize, ErrorCode);
+pub type Refused = (usize, ErrorCode);
 
 /// Carries out all writes of a session on a copy of a tree.
-pub(super) fn carry_out(
+pub fn carry_out(
     tree: &Tree,
     session: i64,
     zxid: i64,
@@ -317,7 +317,7 @@ pub(super) fn carry_out(
 }
 
 /// Deletes the ephemeral nodes of a session that has ended from a copy of a tree.
-pub(super) fn without_ephemerals(tree: &Tree, session: i64, zxid: i64) -> (Vec<Change>, Tree) {
+pub fn without_ephemerals(tree: &Tree, session: i64, zxid: i64) -> (Vec<Change>, Tree) {
     let mut tree = tree.clone();
     let nodes: Vec<Arc<str>> = tree.ephemerals_of(session).cloned().collect();
     let mut changes = Vec::new();

@@ -208,7 +208,7 @@ pub fn shared(library: &SharedLibrary) -> Arc<dyn Requests> {
     Arc::new(SimClient(Arc::clone(library)))
 }
 
-pub(super) fn error_of(code: ErrorCode) -> Error {
+pub fn error_of(code: ErrorCode) -> Error {
     match code {
         ErrorCode::NoNode => Error::NoNode,
         ErrorCode::NodeExists => Error::NodeExists,
@@ -224,7 +224,7 @@ pub(super) fn error_of(code: ErrorCode) -> Error {
     }
 }
 
-pub(super) fn refused(why: Refusal) -> Error {
+pub fn refused(why: Refusal) -> Error {
     match why {
         Refusal::Throttled => Error::Throttled,
         Refusal::Quota => Error::QuotaExceeded,
@@ -232,7 +232,7 @@ pub(super) fn refused(why: Refusal) -> Error {
     }
 }
 
-pub(super) fn stat_of(stat: &ServerStat) -> Stat {
+fn stat_of(stat: &ServerStat) -> Stat {
     Stat {
         czxid: stat.czxid,
         mzxid: stat.mzxid,
@@ -248,7 +248,7 @@ pub(super) fn stat_of(stat: &ServerStat) -> Stat {
     }
 }
 
-pub(super) fn create_of(node: &NewNode<'_>) -> Create {
+fn create_of(node: &NewNode<'_>) -> Create {
     Create {
         path: node.path.into(),
         data: node.data.into(),
@@ -258,7 +258,7 @@ pub(super) fn create_of(node: &NewNode<'_>) -> Create {
     }
 }
 
-pub(super) fn write_of(write: &Write<'_>) -> WriteOp {
+fn write_of(write: &Write<'_>) -> WriteOp {
     match *write {
         Write::Create(ref node) => WriteOp::Create(create_of(node)),
         Write::Delete(path, version) => WriteOp::Delete { path: path.into(), version },
@@ -267,28 +267,28 @@ pub(super) fn write_of(write: &Write<'_>) -> WriteOp {
     }
 }
 
-pub(super) fn read_of(read: &Read<'_>) -> ReadOp {
+fn read_of(read: &Read<'_>) -> ReadOp {
     match *read {
         Read::Data(path) => ReadOp::Data(path.into()),
         Read::Children(path) => ReadOp::Children(path.into()),
     }
 }
 
-pub(super) fn data_of(answer: Answer) -> (Vec<u8>, Stat) {
+fn data_of(answer: Answer) -> (Vec<u8>, Stat) {
     match answer {
         Answer::Data { data, stat } => (data.to_vec(), stat_of(&stat)),
         other => unreachable!("not data: {other:?}"),
     }
 }
 
-pub(super) fn children_of(answer: Answer) -> (Vec<String>, Stat) {
+fn children_of(answer: Answer) -> (Vec<String>, Stat) {
     match answer {
         Answer::Children { names, stat } => (names.iter().map(|name| (**name).to_owned()).collect(), stat_of(&stat)),
         other => unreachable!("not children: {other:?}"),
     }
 }
 
-pub(super) fn written(writes: &[WriteOp], answer: Answer) -> Result<Vec<MultiWriteResult>, MultiWriteError> {
+fn written(writes: &[WriteOp], answer: Answer) -> Result<Vec<MultiWriteResult>, MultiWriteError> {
     match answer {
         Answer::Failed { index, code } => Err(MultiWriteError::OperationFailed { index, source: error_of(code) }),
         Answer::Results(results) => Ok(writes.iter().zip(results).map(|(write, result)| one(write, result)).collect()),
@@ -308,7 +308,7 @@ fn one(write: &WriteOp, result: Result<Answer, ErrorCode>) -> MultiWriteResult {
     }
 }
 
-pub(super) fn reads(answer: Answer) -> Vec<MultiReadResult> {
+fn reads(answer: Answer) -> Vec<MultiReadResult> {
     let Answer::Results(results) = answer else { unreachable!("not the results of reads: {answer:?}") };
     let read = |result| match result {
         Ok(Answer::Data { data, stat }) => MultiReadResult::Data { data: data.to_vec(), stat: stat_of(&stat) },

@@ -67,7 +67,7 @@ impl Deleting {
 }
 
 /// Looks for nodes `looks` times at most, and works on the first that it finds.
-pub(super) async fn run(deleting: Deleting, looks: u32, library: SharedLibrary, board: Board) {
+pub async fn run(deleting: Deleting, looks: u32, library: SharedLibrary, board: Board) {
     let client = shared(&library);
     board.change_deletion(|_| {});
     let ended = async {

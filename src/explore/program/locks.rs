@@ -368,24 +368,24 @@ async fn write_token(client: &Arc<dyn Requests>, token: i64) {
 }
 
 /// The error that ends a round.
-pub(super) struct RoundEnd {
-    pub(super) error: LockError,
+struct RoundEnd {
+    error: LockError,
     /// Whether the lock was held before.
     held: bool,
 }
 
 impl RoundEnd {
-    pub(super) fn held(error: LockError) -> Self {
+    fn held(error: LockError) -> Self {
         Self { error, held: true }
     }
 
     /// Returns whether it is the last round. A deleted node, or a time that is over, leaves the session
     /// alive, so the next round begins.
-    pub(super) fn is_last(&self) -> bool {
+    fn is_last(&self) -> bool {
         !matches!(self.error, LockError::NodeDeleted { .. } | LockError::TimedOut { .. })
     }
 
-    pub(super) fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> Outcome {
         let error = match &self.error {
             LockError::SessionExpired { .. } => Failure::Expired,
             LockError::NodeDeleted { node } => Failure::Deleted(node.as_str().into()),

@@ -87,7 +87,7 @@ type SeenNode = (Arc<str>, i64, i32);
 
 /// What a run leaves behind that tells one limit from another.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Traces {
+pub struct Traces {
     /// The nodes that a stranger has deleted.
     deleted_by_stranger: BTreeSet<(i64, Arc<str>)>,
     /// The nodes that a stranger has overwritten, by czxid.
@@ -101,7 +101,7 @@ pub(super) struct Traces {
 }
 
 impl Traces {
-    pub(super) fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
+    pub fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
         let given_up = ensemble.link(id).is_some_and(|link| link.broken);
         self.is_late = given_up && matches!(request, Request::Write(WriteOp::Delete { .. }));
         let (path, kind) = match request {
@@ -114,7 +114,7 @@ impl Traces {
     }
 
     /// Records a change that a stranger or an operator has made.
-    pub(super) fn changed_by_stranger(&mut self, change: &Change, leaves_other_data: bool) {
+    pub fn changed_by_stranger(&mut self, change: &Change, leaves_other_data: bool) {
         match change {
             Change::Deleted { czxid, path, .. } => {
                 self.deleted_by_stranger.insert((*czxid, Arc::clone(path)));
@@ -124,27 +124,27 @@ impl Traces {
         }
     }
 
-    pub(super) fn was_overwritten(&self, czxid: i64) -> bool {
+    pub fn was_overwritten(&self, czxid: i64) -> bool {
         self.overwritten.contains(&czxid)
     }
 
-    pub(super) fn was_deleted_by_stranger(&self, hold: &Hold) -> bool {
+    pub fn was_deleted_by_stranger(&self, hold: &Hold) -> bool {
         let mut deleted = self.deleted_by_stranger.iter();
         deleted.any(|(czxid, path)| hold.node == *path && (hold.is_downgraded || hold.token == *czxid))
     }
 
     /// Returns whether a stranger has deleted a node with this path.
-    pub(super) fn was_deleted(&self, node: &str) -> bool {
+    pub fn was_deleted(&self, node: &str) -> bool {
         self.deleted_by_stranger.iter().any(|(_, path)| &**path == node)
     }
 
     /// Returns whether a stranger has deleted any node.
-    pub(super) fn has_deletions(&self) -> bool {
+    pub fn has_deletions(&self) -> bool {
         !self.deleted_by_stranger.is_empty()
     }
 
     /// Returns the limit that explains why a session has deleted or overwritten that node.
-    pub(super) fn explain(&self, author: i64, change: &Change) -> Option<Limit> {
+    pub fn explain(&self, author: i64, change: &Change) -> Option<Limit> {
         if self.is_late {
             return Some(Limit::LateDeletion);
         }
@@ -184,7 +184,7 @@ const KNOWS_BY_CHECK: u32 = 2;
 
 /// Whether a client may take a lock for held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub enum Standing {
     /// It holds.
     Holds,
     /// The lock is lost, and the client need not know yet.
@@ -205,7 +205,7 @@ struct Gone {
 
 /// What the clients of a run can know.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Awareness {
+pub struct Awareness {
     /// The clients of other libraries, which prove nothing before they take their turn.
     others: BTreeSet<usize>,
     /// The clients whose session has ended since the servers did not hear them.
@@ -225,28 +225,28 @@ pub(super) struct Awareness {
 }
 
 impl Awareness {
-    pub(super) fn new(others: BTreeSet<usize>) -> Self {
+    pub fn new(others: BTreeSet<usize>) -> Self {
         Self { others, ..Self::default() }
     }
 
-    pub(super) fn is_foreign(&self, client: usize) -> bool {
+    pub fn is_foreign(&self, client: usize) -> bool {
         self.others.contains(&client)
     }
 
-    pub(super) fn was_stopped(&self, client: usize) -> bool {
+    pub fn was_stopped(&self, client: usize) -> bool {
         self.stopped.contains_key(&client)
     }
 
-    pub(super) fn ends_by_silence(&mut self, client: usize) {
+    pub fn ends_by_silence(&mut self, client: usize) {
         self.silent.insert(client);
     }
 
-    pub(super) fn stops(&mut self, client: usize, second: u32) {
+    pub fn stops(&mut self, client: usize, second: u32) {
         self.stopped.insert(client, 0);
         self.stopped_at.insert(client, second);
     }
 
-    pub(super) fn resumes(&mut self, client: usize, second: u32, lives: bool) {
+    pub fn resumes(&mut self, client: usize, second: u32, lives: bool) {
         let stopped_at = self.stopped_at.remove(&client).unwrap_or(second);
         let stood = second - stopped_at;
         if !lives && stood >= NOTICES_STOP_OF {
@@ -254,14 +254,14 @@ impl Awareness {
         }
     }
 
-    pub(super) fn connects(&mut self, client: usize) {
+    pub fn connects(&mut self, client: usize) {
         for (_, gone) in self.gone.range_mut((client, i64::MIN)..=(client, i64::MAX)) {
             *gone = Gone { seconds: 0, checks: true };
         }
     }
 
     /// Records that a process has run for a second.
-    pub(super) fn runs(&mut self, client: usize, is_alone: bool, is_current: bool) {
+    pub fn runs(&mut self, client: usize, is_alone: bool, is_current: bool) {
         if let Some(seconds) = self.stopped.get_mut(&client) {
             *seconds = (*seconds + 1).min(KNOWS_AFTER_STOP);
         }
@@ -280,7 +280,7 @@ impl Awareness {
     }
 
     /// Records the holds after a step. `by_event` is the client that has received an event in it.
-    pub(super) fn look(&mut self, ensemble: &Ensemble, facts: &[&Facts], by_event: Option<usize>) {
+    pub fn look(&mut self, ensemble: &Ensemble, facts: &[&Facts], by_event: Option<usize>) {
         if self.held.is_empty() && facts.iter().all(|facts| facts.holds.is_empty()) {
             return;
         }
@@ -301,7 +301,7 @@ impl Awareness {
     }
 
     /// Returns whether a client may take a lock for held.
-    pub(super) fn standing(&self, ensemble: &Ensemble, traces: &Traces, client: usize, hold: &Hold) -> Standing {
+    pub fn standing(&self, ensemble: &Ensemble, traces: &Traces, client: usize, hold: &Hold) -> Standing {
         let is_foreign = self.is_foreign(client);
         if !ensemble.lives(session_of(client)) {
             return if self.stopped.get(&client).is_some_and(|seconds| *seconds < KNOWS_AFTER_STOP) {

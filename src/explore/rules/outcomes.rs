@@ -31,7 +31,7 @@ struct Impatient {
 
 /// The judge of the rounds of all programs.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Outcomes {
+pub struct Outcomes {
     /// The number of rounds of each client that are judged.
     judged: BTreeMap<usize, usize>,
     /// The clients beside which others had a node since their last round ended.
@@ -45,14 +45,14 @@ pub(super) struct Outcomes {
 }
 
 impl Outcomes {
-    pub(super) fn new(numbers_end: bool, patience: BTreeMap<usize, Patience>) -> Self {
+    pub fn new(numbers_end: bool, patience: BTreeMap<usize, Patience>) -> Self {
         let impatient = |patience| Impatient { patience, rounds: 0, seconds: 0, has_held: false };
         let impatient = patience.into_iter().map(|(client, patience)| (client, impatient(patience))).collect();
         Self { impatient, numbers_end, ..Self::default() }
     }
 
     /// Records that a process has run for a second.
-    pub(super) fn runs(&mut self, client: usize, has_connection: bool) {
+    pub fn runs(&mut self, client: usize, has_connection: bool) {
         if let Some(attempt) = self.impatient.get_mut(&client) {
             match attempt.patience {
                 Patience::WithoutConnection(_) if has_connection => attempt.seconds = 0,
@@ -75,16 +75,16 @@ impl Outcomes {
         })
     }
 
-    pub(super) fn is_refused(&self, client: usize) -> bool {
+    pub fn is_refused(&self, client: usize) -> bool {
         self.refused.contains(&client)
     }
 
-    pub(super) fn refuses(&mut self, client: usize) {
+    pub fn refuses(&mut self, client: usize) {
         self.refused.insert(client);
     }
 
     /// Records a transaction.
-    pub(super) fn changed(&mut self, commit: &Commit, ensemble: &Ensemble, facts: &[&Facts]) {
+    pub fn changed(&mut self, commit: &Commit, ensemble: &Ensemble, facts: &[&Facts]) {
         for change in &commit.changes {
             match change {
                 Change::Created { owner: Some(owner), .. } => {
@@ -105,7 +105,7 @@ impl Outcomes {
     }
 
     /// Records that a client has heard everything for a second.
-    pub(super) fn is_current(&mut self, client: usize) {
+    pub fn is_current(&mut self, client: usize) {
         if let Some((_, seconds)) = self.orphans.get_mut(&client) {
             *seconds += 1;
         }
@@ -113,7 +113,7 @@ impl Outcomes {
 
     /// Judges the rounds that have ended in the last step. `lost` tells whether a client has lost a
     /// connection, and whether its library has given its session up.
-    pub(super) fn check(
+    pub fn check(
         &mut self,
         ensemble: &Ensemble,
         facts: &[&Facts],

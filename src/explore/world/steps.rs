@@ -92,7 +92,7 @@ impl World {
     }
 
     /// Adds the steps that need no time.
-    pub(super) fn must_happen(&self, explored: &Explored, steps: &mut Vec<Step>) {
+    fn must_happen(&self, explored: &Explored, steps: &mut Vec<Step>) {
         for (client, place) in self.places.iter().enumerate() {
             if place.stalled {
                 continue;
@@ -130,7 +130,7 @@ impl World {
     }
 
     /// Returns whether nothing can happen but that time passes.
-    pub(super) fn only_time_is_left(&self, explored: &Explored) -> bool {
+    fn only_time_is_left(&self, explored: &Explored) -> bool {
         let mut steps = Vec::new();
         self.must_happen(explored, &mut steps);
         self.may_happen(explored, true, &mut steps);

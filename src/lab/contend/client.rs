@@ -27,7 +27,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 
 /// The state that all clients of a fleet share.
 #[derive(Debug)]
-pub(super) struct FleetShared {
+pub struct FleetShared {
     pub(super) scenario: Arc<Scenario>,
     /// The ensemble and the settings of its connections.
     pub(super) connection: ConnectOptions,
@@ -42,11 +42,11 @@ pub(super) struct FleetShared {
 }
 
 impl FleetShared {
-    pub(super) fn now(&self) -> Duration {
+    pub fn now(&self) -> Duration {
         self.started.elapsed()
     }
 
-    pub(super) fn tally(&self) -> MutexGuard<'_, Tally> {
+    pub fn tally(&self) -> MutexGuard<'_, Tally> {
         // A panic while counting leaves wrong figures at worst, so a poisoned lock stays usable.
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -54,7 +54,7 @@ impl FleetShared {
 
 /// Reports the activity of one client's locks to the tally.
 #[derive(Debug)]
-pub(super) struct ClientRecorder {
+pub struct ClientRecorder {
     pub(super) fleet: Arc<FleetShared>,
     pub(super) client: ClientId,
 }
@@ -67,7 +67,7 @@ impl ActivityRecorder for ClientRecorder {
 
 /// The part of a client that the roster controls.
 #[derive(Debug)]
-pub(super) struct ClientHandle {
+pub struct ClientHandle {
     pub(super) id: ClientId,
     pub(super) link: Link,
     pub(super) probe: CostCounter,
@@ -82,7 +82,7 @@ pub(super) struct ClientHandle {
 }
 
 /// A running test client.
-pub(super) struct Client {
+pub struct Client {
     fleet: Arc<FleetShared>,
     handle: Arc<ClientHandle>,
     rng: fastrand::Rng,
@@ -92,7 +92,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(fleet: Arc<FleetShared>, handle: Arc<ClientHandle>) -> Self {
+    pub fn new(fleet: Arc<FleetShared>, handle: Arc<ClientHandle>) -> Self {
         // Each client draws other numbers, and a run with the same seed repeats them.
         let seed = fleet.scenario.seed ^ (u64::from(handle.id.0) << 32 | u64::from(handle.id.0));
         Self { fleet, handle, rng: fastrand::Rng::with_seed(seed), session: None, rounds: 0, has_asked: false }
@@ -100,7 +100,7 @@ impl Client {
 
     /// Runs until the rounds are done, the client is told to leave, or it is killed. Then closes
     /// the session. A killed client keeps its session open until it is told to leave.
-    pub(super) async fn run(mut self) {
+    pub async fn run(mut self) {
         let (killed, leaves) = (self.handle.killed.clone(), self.handle.leaves.clone());
         let (fleet, handle) = (Arc::clone(&self.fleet), Arc::clone(&self.handle));
         let final_state = {

@@ -13,7 +13,7 @@ use lockscope_lock::{Access, LockActivity};
 
 /// The state of a client's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Process {
+pub enum Process {
     Runs,
     /// The process is stopped and may be resumed.
     Frozen,
@@ -23,7 +23,7 @@ pub(super) enum Process {
 
 /// The figures of one client.
 #[derive(Debug)]
-pub(super) struct ClientStats {
+pub struct ClientStats {
     pub(super) state: ClientState,
     pub(super) since: Duration,
     pub(super) process: Process,
@@ -45,7 +45,7 @@ pub(super) struct ClientStats {
 }
 
 impl ClientStats {
-    pub(super) fn new(now: Duration) -> Self {
+    pub fn new(now: Duration) -> Self {
         Self {
             state: ClientState::Connecting,
             since: now,
@@ -65,19 +65,19 @@ impl ClientStats {
         }
     }
 
-    pub(super) fn enters(&mut self, state: ClientState, now: Duration) {
+    pub fn enters(&mut self, state: ClientState, now: Duration) {
         (self.state, self.since) = (state, now);
     }
 
     /// Returns the distributions of the waits and of the holds.
-    pub(super) fn times(&mut self) -> (Quantiles, Quantiles) {
+    pub fn times(&mut self) -> (Quantiles, Quantiles) {
         (self.waits.quantiles(), self.holds.quantiles())
     }
 }
 
 /// Counts of requests and watch events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct WireCounts {
+pub struct WireCounts {
     pub(super) requests: u64,
     pub(super) events: u64,
     /// The events after which the client did not get the lock.
@@ -94,7 +94,7 @@ impl std::ops::AddAssign for WireCounts {
 
 /// The state of one client's locks on the servers.
 #[derive(Debug, Default)]
-pub(super) struct WireState {
+pub struct WireState {
     counts: WireCounts,
     watches: Vec<WatchPlace>,
     /// The client's nodes, the newest last. A semaphore's client has two while it has a lease, or
@@ -107,7 +107,7 @@ pub(super) struct WireState {
 impl WireState {
     /// Records an activity and returns the step to trace. `waits` is whether the client waits for
     /// the lock.
-    pub(super) fn record(&mut self, activity: LockActivity, waits: bool) -> Option<TraceStep> {
+    pub fn record(&mut self, activity: LockActivity, waits: bool) -> Option<TraceStep> {
         Some(match activity {
             LockActivity::Sends(kind) => {
                 self.counts.requests += 1;
@@ -157,64 +157,64 @@ impl WireState {
     }
 
     /// Counts the last event as in vain, if its result is still open.
-    pub(super) fn decide(&mut self) {
+    pub fn decide(&mut self) {
         self.counts.in_vain += u64::from(std::mem::take(&mut self.is_undecided));
     }
 
     /// Records that the client got the lock, so its last event was not in vain.
-    pub(super) fn acquires(&mut self) {
+    pub fn acquires(&mut self) {
         self.is_undecided = false;
     }
 
     /// Records that the connection is closed for good: the servers have forgotten the watches.
-    pub(super) fn disconnects(&mut self) {
+    pub fn disconnects(&mut self) {
         self.watches.clear();
     }
 
     /// Records that the session has ended, and its nodes with it.
-    pub(super) fn session_ends(&mut self) {
+    pub fn session_ends(&mut self) {
         self.watches.clear();
         self.nodes.clear();
     }
 
-    pub(super) fn counts(&self) -> WireCounts {
+    pub fn counts(&self) -> WireCounts {
         self.counts
     }
 
-    pub(super) fn watches(&self) -> &[WatchPlace] {
+    pub fn watches(&self) -> &[WatchPlace] {
         &self.watches
     }
 
-    pub(super) fn node(&self) -> Option<&ZnodePath> {
+    pub fn node(&self) -> Option<&ZnodePath> {
         self.nodes.last()
     }
 }
 
 /// The longest recorded time, in microseconds: an hour. Longer ones count as an hour.
-pub(super) const MAX_MICROS: u64 = 3_600_000_000;
+pub const MAX_MICROS: u64 = 3_600_000_000;
 
 /// A distribution of times with cached quantiles.
 #[derive(Debug)]
-pub(super) struct TimeDistribution {
+pub struct TimeDistribution {
     histogram: Histogram<u32>,
     quantiles: Quantiles,
     changed: bool,
 }
 
 impl TimeDistribution {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         // The histogram grows with its values. Two digits are enough for one of many clients.
         let histogram = Histogram::new(2).expect("two digits are valid");
         Self { histogram, quantiles: Quantiles::default(), changed: false }
     }
 
-    pub(super) fn add(&mut self, time: Duration) {
+    pub fn add(&mut self, time: Duration) {
         // The histogram can grow to an hour, the bound of `micros`, so this never fails.
         let _ = self.histogram.record(micros(time));
         self.changed = true;
     }
 
-    pub(super) fn quantiles(&mut self) -> Quantiles {
+    fn quantiles(&mut self) -> Quantiles {
         if std::mem::take(&mut self.changed) {
             self.quantiles = quantiles(&self.histogram);
         }
@@ -222,11 +222,11 @@ impl TimeDistribution {
     }
 }
 
-pub(super) fn micros(time: Duration) -> u64 {
+pub fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(MAX_MICROS).min(MAX_MICROS)
 }
 
-pub(super) fn quantiles<C: hdrhistogram::Counter>(histogram: &Histogram<C>) -> Quantiles {
+pub fn quantiles<C: hdrhistogram::Counter>(histogram: &Histogram<C>) -> Quantiles {
     let at = |quantile| Duration::from_micros(histogram.value_at_quantile(quantile));
     if histogram.is_empty() {
         return Quantiles::default();

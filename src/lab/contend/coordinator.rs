@@ -26,7 +26,7 @@ const COUNTS_ONCE_SINCE: (u32, u32) = (3, 9);
 
 /// The fleet's own session and what it created.
 #[derive(Debug)]
-pub(super) struct Coordinator {
+pub struct Coordinator {
     session: Session,
     /// The created parents, the uppermost first.
     made: Vec<ZnodePath>,
@@ -35,7 +35,7 @@ pub(super) struct Coordinator {
 
 /// Asks the servers how many watch events they have fired.
 #[derive(Clone, Debug)]
-pub(super) struct ServerCounter {
+pub struct ServerCounter {
     dialer: Arc<Dialer>,
     own_watches: u64,
     asks_servers: bool,
@@ -52,7 +52,7 @@ struct ServerCounts {
 }
 
 impl Coordinator {
-    pub(super) async fn connect(options: &FleetOptions, dialer: Arc<Dialer>) -> Result<Self, ContendError> {
+    pub async fn connect(options: &FleetOptions, dialer: Arc<Dialer>) -> Result<Self, ContendError> {
         let session = zk::connect(&options.connection).await.map_err(ContendError::connect)?;
         let FleetOptions { own_watches, asks_servers, .. } = *options;
         let own_watches = own_watches.into();
@@ -62,7 +62,7 @@ impl Coordinator {
 
     /// Creates the parents of all nodes that the clients will create, so that no client pays for
     /// that.
-    pub(super) async fn prepare(&mut self, scenario: &Scenario) -> Result<(), ContendError> {
+    pub async fn prepare(&mut self, scenario: &Scenario) -> Result<(), ContendError> {
         let wanted = match scenario.algorithm {
             Algorithm::Mutex => Vec::from_iter(scenario.path.parent()),
             Algorithm::Semaphore(_) => ["locks", "leases"].map(|part| scenario.path.child(part)).into(),
@@ -77,37 +77,33 @@ impl Coordinator {
     }
 
     /// Records the servers' counters as the start of the count.
-    pub(super) async fn start_counting(&mut self) -> Result<(), String> {
+    pub async fn start_counting(&mut self) -> Result<(), String> {
         self.counter.counts_at_start = self.counter.read_counts().await?;
         Ok(())
     }
 
     /// Returns the counter, which can be cloned to run in the background.
-    pub(super) fn counter(&self) -> &ServerCounter {
+    pub fn counter(&self) -> &ServerCounter {
         &self.counter
     }
 
     /// Returns whether the session is connected.
-    pub(super) fn is_connected(&self) -> bool {
+    pub fn is_connected(&self) -> bool {
         matches!(self.session.state(), SessionState::SyncConnected | SessionState::ConnectedReadOnly)
     }
 
     /// Returns whether the session has ended, so that a new one is needed.
-    pub(super) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.session.state().is_terminated()
     }
 
     /// Continues with another session.
-    pub(super) fn resume(&mut self, session: Session) {
+    pub fn resume(&mut self, session: Session) {
         self.session = session;
     }
 
     /// Returns the nodes of these sessions that still exist, or `None` if that cannot be found out.
-    pub(super) async fn left_behind(
-        &self,
-        scenario: &Scenario,
-        sessions: &HashSet<SessionId>,
-    ) -> Option<Vec<ZnodePath>> {
+    pub async fn left_behind(&self, scenario: &Scenario, sessions: &HashSet<SessionId>) -> Option<Vec<ZnodePath>> {
         let path = &scenario.path;
         let mut nodes = vec![path.clone()];
         let mut parents = vec![path.clone()];
@@ -140,7 +136,7 @@ impl Coordinator {
     }
 
     /// Deletes the created parents unless others use them by now, and closes the session.
-    pub(super) async fn delete_parents(mut self) {
+    pub async fn delete_parents(mut self) {
         while let Some(path) = self.made.pop() {
             // Not empty: others use the node now. Gone: the server has deleted the container.
             let _ = self.session.delete(path.as_str(), None).await;
@@ -153,7 +149,7 @@ impl ServerCounter {
     /// Returns the events that the servers have fired since
     /// [`start_counting`](Coordinator::start_counting). The share of this program's own recursive
     /// watches in that many deletions is subtracted. An error says why the events are not known.
-    pub(super) async fn counted_since_start(&self, deletions: u64) -> Result<ServerEvents, String> {
+    pub async fn counted_since_start(&self, deletions: u64) -> Result<ServerEvents, String> {
         let now = self.read_counts().await?;
         let mut events = ServerEvents::default();
         let mut weight = 0;

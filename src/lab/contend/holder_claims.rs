@@ -20,7 +20,7 @@ enum SharingRule {
 
 /// A client's claim to hold the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct HolderClaim {
+pub struct HolderClaim {
     pub(super) client: ClientId,
     pub(super) token: Zxid,
     pub(super) access: Access,
@@ -31,7 +31,7 @@ pub(super) struct HolderClaim {
 
 /// The violations of a new claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Violations {
+pub struct Violations {
     /// The pairs of clients that claim to hold at the same time.
     pub(super) overlaps: Vec<Overlap>,
     /// An earlier token that is not lower than the new one.
@@ -40,7 +40,7 @@ pub(super) struct Violations {
 
 /// The claims of all clients of a fleet.
 #[derive(Clone, Debug)]
-pub(super) struct HolderClaims {
+pub struct HolderClaims {
     rule: SharingRule,
     claims: Vec<HolderClaim>,
     highest: Option<Zxid>,
@@ -48,7 +48,7 @@ pub(super) struct HolderClaims {
 }
 
 impl HolderClaims {
-    pub(super) fn new(algorithm: Algorithm) -> Self {
+    pub fn new(algorithm: Algorithm) -> Self {
         let rule = match algorithm {
             Algorithm::SharedHerd(_) | Algorithm::SharedChain(_) => SharingRule::Shared,
             Algorithm::Semaphore(leases) => SharingRule::Leases(leases),
@@ -58,7 +58,7 @@ impl HolderClaims {
     }
 
     /// Records that a client acquired the lock, and returns what that violates.
-    pub(super) fn begins(&mut self, claim: HolderClaim, after: Duration) -> Violations {
+    pub fn begins(&mut self, claim: HolderClaim, after: Duration) -> Violations {
         let violations = Violations { overlaps: self.overlaps(&claim, after), not_above: self.not_above(&claim) };
         self.highest = self.highest.max(Some(claim.token));
         if claim.access == Access::Write {
@@ -69,24 +69,24 @@ impl HolderClaims {
     }
 
     /// Records that a client releases the lock or knows that it is lost.
-    pub(super) fn ends(&mut self, client: ClientId) {
+    pub fn ends(&mut self, client: ClientId) {
         self.claims.retain(|claim| claim.client != client);
     }
 
     /// Records that a client's process is stopped.
-    pub(super) fn frozen(&mut self, client: ClientId) {
+    pub fn frozen(&mut self, client: ClientId) {
         for claim in self.claims.iter_mut().filter(|claim| claim.client == client) {
             claim.was_frozen = true;
         }
     }
 
     /// Returns whether the process of a holder was stopped since it acquired the lock.
-    pub(super) fn was_frozen(&self, client: ClientId) -> bool {
+    pub fn was_frozen(&self, client: ClientId) -> bool {
         self.claims.iter().any(|claim| claim.client == client && claim.was_frozen)
     }
 
     /// Returns whether a request must wait for the present holders. Other waiters do not count.
-    pub(super) fn blocks(&self, access: Access) -> bool {
+    pub fn blocks(&self, access: Access) -> bool {
         match self.rule {
             SharingRule::Alone => !self.claims.is_empty(),
             SharingRule::Shared => {
@@ -135,11 +135,11 @@ impl HolderClaims {
 /// The resource that a fleet's lock protects. It refuses a token that is lower than one that has
 /// written.
 #[derive(Debug, Default)]
-pub(super) struct Resource(ResourceStatus);
+pub struct Resource(ResourceStatus);
 
 impl Resource {
     /// Records a write of a client, and returns whether it is accepted.
-    pub(super) fn write(&mut self, client: ClientId, token: Zxid, now: Duration) -> ResourceWrite {
+    pub fn write(&mut self, client: ClientId, token: Zxid, now: Duration) -> ResourceWrite {
         let accepted = self.0.highest.is_none_or(|highest| token >= highest);
         if accepted {
             (self.0.highest, self.0.writer) = (Some(token), Some(client));
@@ -151,7 +151,7 @@ impl Resource {
         ResourceWrite { token, accepted }
     }
 
-    pub(super) fn status(&self) -> ResourceStatus {
+    pub fn status(&self) -> ResourceStatus {
         self.0
     }
 }

@@ -210,7 +210,7 @@ impl FleetTotals {
 }
 
 /// Divides two counts; returns 0 if the divisor is 0.
-pub(super) fn per(of: u64, all: u64) -> f64 {
+pub fn per(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { count(of) / count(all) }
 }
 

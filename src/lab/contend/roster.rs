@@ -22,7 +22,7 @@ use lockscope_lock::CostCounter;
 
 /// The clients of a fleet, except those that have left.
 #[derive(Debug)]
-pub(super) struct Roster {
+pub struct Roster {
     fleet: Arc<FleetShared>,
     dialer: Arc<Dialer>,
     handles: BTreeMap<ClientId, Arc<ClientHandle>>,
@@ -35,7 +35,7 @@ pub(super) struct Roster {
 
 /// The clients' part of a status, all of one time.
 #[derive(Debug, Default)]
-pub(super) struct RosterStatus {
+pub struct RosterStatus {
     pub(super) clients: Vec<ClientStatus>,
     pub(super) totals: FleetTotals,
     pub(super) overlaps: Vec<Overlap>,
@@ -47,7 +47,7 @@ pub(super) struct RosterStatus {
 }
 
 impl Roster {
-    pub(super) fn new(fleet: Arc<FleetShared>, dialer: Arc<Dialer>) -> Self {
+    pub fn new(fleet: Arc<FleetShared>, dialer: Arc<Dialer>) -> Self {
         Self {
             fleet,
             dialer,
@@ -60,7 +60,7 @@ impl Roster {
     }
 
     /// Adds clients, up to [`MAX_CLIENTS`]. Fails if no sockets are left.
-    pub(super) async fn join(&mut self, clients: u32) -> std::io::Result<()> {
+    pub async fn join(&mut self, clients: u32) -> std::io::Result<()> {
         let present = u32::try_from(self.handles.len()).unwrap_or(MAX_CLIENTS);
         for _ in 0..clients.min(MAX_CLIENTS.saturating_sub(present)) {
             let flow = Flow { delay: self.fleet.scenario.link_delay, ..Flow::default() };
@@ -92,7 +92,7 @@ impl Roster {
 
     /// Runs a command for a client; does nothing if the client does not exist. [`join`](Self::join)
     /// adds clients.
-    pub(super) fn command(&mut self, command: FleetCommand) {
+    pub fn command(&mut self, command: FleetCommand) {
         match command {
             FleetCommand::Hold(held) => return self.hold(held),
             FleetCommand::Step => return self.fleet.tally().step(),
@@ -163,7 +163,7 @@ impl Roster {
     }
 
     /// Waits until a client has ended; for ever if none is left. Cancel safe.
-    pub(super) async fn ended(&mut self) {
+    pub async fn ended(&mut self) {
         let Some(ended) = self.tasks.join_next().await else { return std::future::pending().await };
         // A client that panicked stays on the list with its last state.
         let Ok(id) = ended else { return };
@@ -173,7 +173,7 @@ impl Roster {
     }
 
     /// Makes all clients leave, and waits for them for at most `within`.
-    pub(super) async fn leave_all(&mut self, within: Duration) {
+    pub async fn leave_all(&mut self, within: Duration) {
         self.note_sessions();
         self.handles.values().for_each(|handle| self.let_leave(handle));
         let all = async { while self.tasks.join_next().await.is_some() {} };
@@ -191,12 +191,12 @@ impl Roster {
     }
 
     /// Returns the sessions that the clients have had.
-    pub(super) fn sessions(&self) -> &HashSet<SessionId> {
+    pub fn sessions(&self) -> &HashSet<SessionId> {
         &self.sessions
     }
 
     /// Returns the clients' nodes that are not known to be gone, in order.
-    pub(super) fn nodes(&self) -> Vec<ZnodePath> {
+    pub fn nodes(&self) -> Vec<ZnodePath> {
         let nodes: BTreeSet<ZnodePath> = self.handles.values().flat_map(|handle| handle.probe.nodes()).collect();
         nodes.into_iter().collect()
     }
@@ -209,7 +209,7 @@ impl Roster {
     }
 
     /// Returns the figures of all clients, including those that have left.
-    pub(super) fn totals(&self) -> FleetTotals {
+    pub fn totals(&self) -> FleetTotals {
         let passed = self.passed();
         self.fleet.tally().totals(passed)
     }
@@ -219,7 +219,7 @@ impl Roster {
     }
 
     /// Returns the status of all clients, and the trace since the last call.
-    pub(super) fn status(&mut self) -> RosterStatus {
+    pub fn status(&mut self) -> RosterStatus {
         let passed = self.passed();
         let mut tally = self.fleet.tally();
         let mut clients = Vec::with_capacity(self.handles.len());

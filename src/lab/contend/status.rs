@@ -16,7 +16,7 @@ use lockscope_base::znode::{SessionId, ZnodePath, Zxid};
 use lockscope_live::zk::Flow;
 use lockscope_lock::{Access, RequestKind};
 
-pub(super) use lockscope_live::zk::{Passed, Transport as Link};
+pub use lockscope_live::zk::{Passed, Transport as Link};
 
 /// A command to a running fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,7 +268,7 @@ impl std::fmt::Display for ClientId {
 }
 
 /// Returns the state of a link with this flow.
-pub(super) fn state_of(flow: Flow) -> LinkState {
+pub fn state_of(flow: Flow) -> LinkState {
     match flow {
         Flow { cut: true, .. } => LinkState::Cut,
         Flow { paused: true, .. } => LinkState::Paused,
@@ -297,7 +297,7 @@ pub struct Quantiles {
 }
 
 /// Serializes a time in milliseconds, with microseconds as decimals.
-pub(super) fn ms<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn ms<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     // Times of a run are far below 2^53 microseconds, up to which a double is exact.
     #[expect(clippy::cast_precision_loss, reason = "285 years")]
     serializer.serialize_f64(time.as_micros() as f64 / 1000.0)

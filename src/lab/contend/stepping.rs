@@ -13,7 +13,7 @@ use super::{ClientId, MAX_TRACE, NextStep, TraceEntry, TraceStep};
 
 /// The reason why a client may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LetGo {
+pub enum LetGo {
     /// The client got the step.
     Step,
     /// The fleet is not, or no longer, stepped through.
@@ -22,7 +22,7 @@ pub(super) enum LetGo {
 
 /// The place of a client in the queue. Tickets are unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StepTicket(u64);
+pub struct StepTicket(u64);
 
 #[derive(Debug)]
 struct WaitingStep {
@@ -35,7 +35,7 @@ struct WaitingStep {
 
 /// The clients that wait for a step, ordered by the time since which they wait.
 #[derive(Debug, Default)]
-pub(super) struct StepQueue {
+pub struct StepQueue {
     held: bool,
     waiting: VecDeque<WaitingStep>,
     last_ticket: u64,
@@ -43,7 +43,7 @@ pub(super) struct StepQueue {
 
 impl StepQueue {
     /// Makes all clients wait for steps, or lets all go on.
-    pub(super) fn hold(&mut self, held: bool) {
+    pub fn hold(&mut self, held: bool) {
         self.held = held;
         if !held {
             for waiting in self.waiting.drain(..) {
@@ -53,7 +53,7 @@ impl StepQueue {
         }
     }
 
-    pub(super) fn is_held(&self) -> bool {
+    pub fn is_held(&self) -> bool {
         self.held
     }
 
@@ -62,7 +62,7 @@ impl StepQueue {
     ///
     /// `since` decides on the place: a client that releases is before the client that gets the lock
     /// by that, whichever of them learns of it first.
-    pub(super) fn enter(
+    pub fn enter(
         &mut self,
         client: ClientId,
         step: NextStep,
@@ -80,18 +80,18 @@ impl StepQueue {
     }
 
     /// Removes a client that no longer waits.
-    pub(super) fn leave(&mut self, ticket: StepTicket) {
+    pub fn leave(&mut self, ticket: StepTicket) {
         self.waiting.retain(|waiting| waiting.ticket != ticket);
     }
 
     /// Removes a client that was killed or leaves. Its receiver never gets a step.
-    pub(super) fn forget(&mut self, client: ClientId) {
+    pub fn forget(&mut self, client: ClientId) {
         self.waiting.retain(|waiting| waiting.client != client);
     }
 
     /// Returns the client that the next step lets go on, among those whose process runs, and what
     /// it will do.
-    pub(super) fn next(&self, runs: impl Fn(ClientId) -> bool) -> Option<(ClientId, NextStep)> {
+    pub fn next(&self, runs: impl Fn(ClientId) -> bool) -> Option<(ClientId, NextStep)> {
         let next = self.waiting.get(self.next_index(runs)?)?;
         Some((next.client, next.step))
     }
@@ -108,7 +108,7 @@ impl StepQueue {
     }
 
     /// Lets the next client go on.
-    pub(super) fn step(&mut self, runs: impl Fn(ClientId) -> bool) {
+    pub fn step(&mut self, runs: impl Fn(ClientId) -> bool) {
         while let Some(at) = self.next_index(&runs) {
             let Some(next) = self.waiting.remove(at) else { return };
             // A client that has just given up does not use up the step.
@@ -121,7 +121,7 @@ impl StepQueue {
 
 /// The trace since it was last taken: at most the last [`MAX_TRACE`] entries.
 #[derive(Debug, Default)]
-pub(super) struct TraceLog {
+pub struct TraceLog {
     entries: VecDeque<TraceEntry>,
     missed: u64,
     is_on: bool,
@@ -133,19 +133,19 @@ pub(super) struct TraceLog {
 
 impl TraceLog {
     /// Starts or stops to keep entries.
-    pub(super) fn keep(&mut self, is_on: bool) {
+    pub fn keep(&mut self, is_on: bool) {
         self.is_on = is_on;
         self.announce();
     }
 
     /// Returns the handle that is notified about news while the trace is kept, and when that starts
     /// or stops.
-    pub(super) fn news(&self) -> Arc<Notify> {
+    pub fn news(&self) -> Arc<Notify> {
         Arc::clone(&self.news)
     }
 
     /// Announces news other than an entry.
-    pub(super) fn has_news(&mut self) {
+    pub fn has_news(&mut self) {
         if self.is_on {
             self.announce();
         }
@@ -157,11 +157,11 @@ impl TraceLog {
     }
 
     /// Returns whether there is news since the trace was last taken.
-    pub(super) fn is_new(&self) -> bool {
+    pub fn is_new(&self) -> bool {
         self.is_new
     }
 
-    pub(super) fn push(&mut self, client: ClientId, step: TraceStep, at: Duration) {
+    pub fn push(&mut self, client: ClientId, step: TraceStep, at: Duration) {
         if self.is_on {
             self.entries.push_back(TraceEntry { at, client, step });
             self.missed += drop_oldest(&mut self.entries);
@@ -170,7 +170,7 @@ impl TraceLog {
     }
 
     /// Takes the entries since the last call, and the number of missing ones before them.
-    pub(super) fn take(&mut self) -> (Arc<[TraceEntry]>, u64) {
+    pub fn take(&mut self) -> (Arc<[TraceEntry]>, u64) {
         self.is_new = false;
         (self.entries.drain(..).collect(), std::mem::take(&mut self.missed))
     }
@@ -178,7 +178,7 @@ impl TraceLog {
 
 /// Joins two traces, the earlier first. Returns the entries and the number of missing ones before
 /// them.
-pub(super) fn joined(
+pub fn joined(
     earlier: &[TraceEntry],
     missed: u64,
     later: &[TraceEntry],

@@ -28,7 +28,7 @@ mod run_parts_tests;
 
 /// The figures of a fleet and the claims of its clients.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub struct Tally {
     clients: BTreeMap<ClientId, ClientStats>,
     claims: HolderClaims,
     waits: Histogram<u64>,
@@ -53,7 +53,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Creates the tally of a run that makes `planned` acquisitions, or is endless.
-    pub(super) fn new(algorithm: Algorithm, planned: Option<u64>, deletions: Deletions) -> Self {
+    pub fn new(algorithm: Algorithm, planned: Option<u64>, deletions: Deletions) -> Self {
         let histogram = || Histogram::new_with_bounds(1, MAX_MICROS, 3).expect("valid bounds and digits");
         Self {
             clients: BTreeMap::new(),
@@ -75,12 +75,12 @@ impl Tally {
         }
     }
 
-    pub(super) fn joins(&mut self, client: ClientId, now: Duration) {
+    pub fn joins(&mut self, client: ClientId, now: Duration) {
         self.clients.insert(client, ClientStats::new(now));
     }
 
     /// Removes a client; its figures stay in the totals.
-    pub(super) fn leaves(&mut self, client: ClientId) {
+    pub fn leaves(&mut self, client: ClientId) {
         self.stops(client);
         if let Some(stats) = self.clients.remove(&client) {
             self.wire_of_left += stats.wire.counts();
@@ -92,7 +92,7 @@ impl Tally {
         self.clients.get(&client).is_some_and(|stats| stats.process == Process::Dead)
     }
 
-    pub(super) fn connected(&mut self, client: ClientId, session: SessionId, now: Duration) {
+    pub fn connected(&mut self, client: ClientId, session: SessionId, now: Duration) {
         if self.is_dead(client) {
             return;
         }
@@ -103,7 +103,7 @@ impl Tally {
         });
     }
 
-    pub(super) fn enters(&mut self, client: ClientId, state: ClientState, now: Duration) {
+    pub fn enters(&mut self, client: ClientId, state: ClientState, now: Duration) {
         if self.is_dead(client) && state != ClientState::Leaving {
             return;
         }
@@ -112,11 +112,11 @@ impl Tally {
         self.trace.has_news();
     }
 
-    pub(super) fn troubled(&mut self, client: ClientId, trouble: String) {
+    pub fn troubled(&mut self, client: ClientId, trouble: String) {
         self.on(client, |stats| stats.trouble = Some(trouble));
     }
 
-    pub(super) fn expires(&mut self, client: ClientId, now: Duration) {
+    pub fn expires(&mut self, client: ClientId, now: Duration) {
         if self.is_dead(client) {
             return;
         }
@@ -129,7 +129,7 @@ impl Tally {
         self.trace.push(client, TraceStep::Expires, now);
     }
 
-    pub(super) fn asks(&mut self, client: ClientId, access: Access, now: Duration) {
+    pub fn asks(&mut self, client: ClientId, access: Access, now: Duration) {
         if self.is_dead(client) {
             return;
         }
@@ -146,7 +146,7 @@ impl Tally {
         self.trace.push(client, TraceStep::Asks(access), now);
     }
 
-    pub(super) fn acquires(&mut self, client: ClientId, token: Zxid, now: Duration) {
+    pub fn acquires(&mut self, client: ClientId, token: Zxid, now: Duration) {
         let asked = |stats: &&mut ClientStats| stats.state == ClientState::Waiting;
         let Some(stats) = self.clients.get_mut(&client).filter(asked) else { return };
         let waited = now.saturating_sub(stats.since);
@@ -194,7 +194,7 @@ impl Tally {
     /// Records that a client is about to release: from here on it does not claim to hold. Before
     /// that it writes a last time, unless it knows that it has lost the lock. A process that was
     /// stopped in the middle of its work does not know.
-    pub(super) fn releases(&mut self, client: ClientId, knows_of_loss: bool, now: Duration) {
+    pub fn releases(&mut self, client: ClientId, knows_of_loss: bool, now: Duration) {
         if self.clients.get(&client).is_none_or(|stats| stats.state != ClientState::Holding) {
             return;
         }
@@ -217,7 +217,7 @@ impl Tally {
     }
 
     /// Records an activity of a client's locks.
-    pub(super) fn notes(&mut self, client: ClientId, activity: LockActivity, now: Duration) {
+    pub fn notes(&mut self, client: ClientId, activity: LockActivity, now: Duration) {
         let Some(stats) = self.clients.get_mut(&client) else { return };
         match stats.process {
             Process::Runs => {}
@@ -231,7 +231,7 @@ impl Tally {
     }
 
     /// Records that a client's process is stopped.
-    pub(super) fn freezes(&mut self, client: ClientId, now: Duration) {
+    pub fn freezes(&mut self, client: ClientId, now: Duration) {
         let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == Process::Runs) else { return };
         stats.process = Process::Frozen;
         self.claims.frozen(client);
@@ -239,7 +239,7 @@ impl Tally {
     }
 
     /// Records that a client's process goes on.
-    pub(super) fn thaws(&mut self, client: ClientId, now: Duration) {
+    pub fn thaws(&mut self, client: ClientId, now: Duration) {
         let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == Process::Frozen) else {
             return;
         };
@@ -252,7 +252,7 @@ impl Tally {
     }
 
     /// Records that a client's process is killed. Its node stays until its session has ended.
-    pub(super) fn crashes(&mut self, client: ClientId, now: Duration) {
+    pub fn crashes(&mut self, client: ClientId, now: Duration) {
         self.steps.forget(client);
         if self.clients.get(&client).is_none_or(|stats| stats.state.is_over() || stats.process == Process::Dead) {
             return;
@@ -267,13 +267,13 @@ impl Tally {
     }
 
     /// Records that the session of a killed client has ended.
-    pub(super) fn dead_session_ends(&mut self, client: ClientId) {
+    pub fn dead_session_ends(&mut self, client: ClientId) {
         self.on(client, |stats| stats.wire.session_ends());
         self.trace.has_news();
     }
 
     /// Adds a client that waits for a step. Returns `None` if it need not wait.
-    pub(super) fn waits_for_step(
+    pub fn waits_for_step(
         &mut self,
         client: ClientId,
         step: NextStep,
@@ -284,12 +284,12 @@ impl Tally {
     }
 
     /// Returns the client that the next step lets go on, and what it will do.
-    pub(super) fn next_step(&self) -> Option<(ClientId, NextStep)> {
+    pub fn next_step(&self) -> Option<(ClientId, NextStep)> {
         self.steps.next(|client| runs(&self.clients, client))
     }
 
     /// Lets the next client take its step.
-    pub(super) fn step(&mut self) {
+    pub fn step(&mut self) {
         self.steps.step(|client| runs(&self.clients, client));
         self.trace.has_news();
     }
@@ -319,29 +319,29 @@ impl Tally {
         }
     }
 
-    pub(super) fn clients_mut(&mut self) -> impl Iterator<Item = (ClientId, &mut ClientStats)> {
+    pub fn clients_mut(&mut self) -> impl Iterator<Item = (ClientId, &mut ClientStats)> {
         self.clients.iter_mut().map(|(id, stats)| (*id, stats))
     }
 
-    pub(super) fn are_all_in(&self, state: &[ClientState]) -> bool {
+    pub fn are_all_in(&self, state: &[ClientState]) -> bool {
         self.clients.values().all(|stats| state.contains(&stats.state))
     }
 
-    pub(super) fn overlaps(&self) -> Vec<Overlap> {
+    pub fn overlaps(&self) -> Vec<Overlap> {
         self.overlaps.clone()
     }
 
     /// Returns the deletions of contenders' nodes since this tally began, including those of the
     /// fleets beside it.
-    pub(super) fn deletions(&self) -> u64 {
+    pub fn deletions(&self) -> u64 {
         self.deletions.count().saturating_sub(self.deleted_before)
     }
 
-    pub(super) fn last_release(&self) -> Duration {
+    pub fn last_release(&self) -> Duration {
         self.last_release
     }
 
-    pub(super) fn resource(&self) -> ResourceStatus {
+    pub fn resource(&self) -> ResourceStatus {
         self.resource.as_ref().map(Resource::status).unwrap_or_default()
     }
 
@@ -352,7 +352,7 @@ impl Tally {
     }
 
     /// Returns the totals, with the counts of the locks and of the links.
-    pub(super) fn totals(&self, passed: Passed) -> FleetTotals {
+    pub fn totals(&self, passed: Passed) -> FleetTotals {
         let wire = self.wire();
         FleetTotals {
             requests: wire.requests,
@@ -385,11 +385,11 @@ fn runs(clients: &BTreeMap<ClientId, ClientStats>, client: ClientId) -> bool {
 pub struct Deletions(Arc<AtomicU64>);
 
 impl Deletions {
-    pub(super) fn count(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub(super) fn add(&self, more: u64) {
+    fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 }
@@ -399,7 +399,7 @@ const PARTS: u64 = 10;
 
 /// The watch events that were delivered by the end of each part so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RunParts {
+struct RunParts {
     /// The acquisitions of one part; 0 for an endless run, and for one that is too short.
     length: u64,
     delivered: Vec<u64>,
@@ -407,18 +407,18 @@ pub(super) struct RunParts {
 
 impl RunParts {
     /// Divides a run with this number of acquisitions; `None` is endless.
-    pub(super) fn of(acquisitions: Option<u64>) -> Self {
+    fn of(acquisitions: Option<u64>) -> Self {
         Self { length: acquisitions.unwrap_or_default() / PARTS, delivered: Vec::new() }
     }
 
     /// Returns whether a part ends with this acquisition, counted from 1.
-    pub(super) fn ends_with(&self, acquisition: u64) -> bool {
+    fn ends_with(&self, acquisition: u64) -> bool {
         let ended = self.ended();
         self.length > 0 && ended < PARTS && acquisition == self.length * (ended + 1)
     }
 
     /// Ends a part, by whose end this many watch events were delivered in all.
-    pub(super) fn end_part(&mut self, delivered: u64) {
+    fn end_part(&mut self, delivered: u64) {
         self.delivered.push(delivered);
     }
 
@@ -428,7 +428,7 @@ impl RunParts {
 
     /// Returns the least and the greatest number of watch events an acquisition in any part; `None`
     /// until all parts have ended.
-    pub(super) fn spread(&self) -> Option<[f64; 2]> {
+    fn spread(&self) -> Option<[f64; 2]> {
         if self.ended() < PARTS {
             return None;
         }

@@ -14,9 +14,9 @@ use lockscope_model::text::human::count;
 use lockscope_model::text::tenth;
 
 /// The size of a chart, in pixels of its own.
-pub(super) const WIDTH: f64 = 580.0;
+pub const WIDTH: f64 = 580.0;
 
-pub(super) const HEIGHT: f64 = 372.0;
+pub const HEIGHT: f64 = 372.0;
 
 /// The edges of the area of the curves.
 const LEFT: f64 = 72.0;
@@ -34,7 +34,7 @@ const PADDING: f64 = 18.0;
 const CHARACTER: f64 = 8.0;
 
 /// Draws a chart whose upper left corner is at this place of the enclosing `svg` element.
-pub(super) fn chart(chart: &LineChart, (x, y): (f64, f64)) -> Markup {
+pub fn chart(chart: &LineChart, (x, y): (f64, f64)) -> Markup {
     let sizes = chart.sizes();
     let x_axis = PlotAxis::of_sizes(&sizes, LEFT + PADDING, RIGHT - PADDING);
     let y_axis = PlotAxis::of_values(chart.values(), BOTTOM, TOP);
@@ -250,7 +250,7 @@ const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
 
 /// A logarithmic axis from one place to another, in pixels.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct PlotAxis {
+struct PlotAxis {
     low: f64,
     high: f64,
     /// The place of zero; `None` if no value is zero.
@@ -263,7 +263,7 @@ pub(super) struct PlotAxis {
 impl PlotAxis {
     /// Creates an axis for values of zero or above. It spans at least a power of ten, between round
     /// numbers, which are its ticks.
-    pub(super) fn of_values(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
+    fn of_values(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
         let (mut low, mut high, mut has_zero) = (f64::INFINITY, 0.0_f64, false);
         for value in values.filter(|value| value.is_finite()) {
             if value > 0.0 {
@@ -294,14 +294,14 @@ impl PlotAxis {
 
     /// Creates an axis for numbers of clients, from the smallest to the largest. Each number is a
     /// tick. A single one is in the middle.
-    pub(super) fn of_sizes(sizes: &[u32], from: f64, to: f64) -> Self {
+    fn of_sizes(sizes: &[u32], from: f64, to: f64) -> Self {
         let ticks: Vec<f64> = sizes.iter().copied().map(f64::from).collect();
         let (low, high) = (ticks.first().copied().unwrap_or(1.0), ticks.last().copied().unwrap_or(1.0));
         Self { low, high, zero: None, from, to, ticks }
     }
 
     /// Returns the place of a value, in pixels.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    fn place(&self, value: f64) -> f64 {
         match self.zero {
             Some(zero) if value <= 0.0 => zero,
             _ if self.high <= self.low => f64::midpoint(self.from, self.to),
@@ -313,7 +313,7 @@ impl PlotAxis {
     }
 
     /// Returns the labelled values, the smallest first.
-    pub(super) fn ticks(&self) -> &[f64] {
+    fn ticks(&self) -> &[f64] {
         &self.ticks
     }
 }
@@ -352,7 +352,7 @@ fn labelled(first: i32, last: i32) -> impl Iterator<Item = i32> {
 
 impl CurveLook {
     /// Returns the CSS class of elements in the curve's colour.
-    pub(super) fn class(self) -> &'static str {
+    fn class(self) -> &'static str {
         match self {
             Self::Square => "square",
             Self::Circle => "circle",
@@ -361,7 +361,7 @@ impl CurveLook {
     }
 
     /// Returns the horizontal offset of the curve's marks where several would overlap, in pixels.
-    pub(super) fn offset(self) -> f64 {
+    fn offset(self) -> f64 {
         match self {
             Self::Square => -7.0,
             Self::Circle => 0.0,
@@ -371,7 +371,7 @@ impl CurveLook {
 }
 
 /// Draws a mark centred at a place.
-pub(super) fn marker(look: CurveLook, x: f64, y: f64) -> Markup {
+fn marker(look: CurveLook, x: f64, y: f64) -> Markup {
     let around = |dx: f64, dy: f64| format!("{:.1} {:.1}", x + dx, y + dy);
     let corners = match look {
         CurveLook::Circle => return html! { circle cx=(tenth(x)) cy=(tenth(y)) r="4.5" {} },
@@ -384,7 +384,7 @@ pub(super) fn marker(look: CurveLook, x: f64, y: f64) -> Markup {
 
 /// Replaces the characters that are invisible, reorder others, or are not allowed in XML by escapes
 /// such as `\u{202e}`. Text that was escaped before stays as it is: backslashes are kept.
-pub(super) fn harmless(text: &str) -> String {
+pub fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         let is_no_xml = matches!(character, '\u{fffe}' | '\u{ffff}');
@@ -398,7 +398,7 @@ pub(super) fn harmless(text: &str) -> String {
 }
 
 /// Wraps the harmless text to `columns`, at spaces if possible.
-pub(super) fn lines(text: &str, columns: usize) -> Vec<String> {
+pub fn lines(text: &str, columns: usize) -> Vec<String> {
     let options = Options::new(columns)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)

@@ -38,14 +38,14 @@ mod tests;
 mod generate_tests;
 
 /// The sources of settings, and their precedence.
-pub(super) const PRECEDENCE: &str = "\
+const PRECEDENCE: &str = "\
 The options of the screen may also precede a command that takes them. Options override the environment, the \
 environment overrides the config file, and a context in that file overrides the settings at its top. The file is \
 $XDG_CONFIG_HOME/lockscope/config.toml, or ~/.config/lockscope/config.toml when that variable is not set. Its keys are \
 the names of the options without the dashes.";
 
 /// The environment variables and their meanings.
-pub(super) const ENVIRONMENT: [(&str, &str); 6] = [
+const ENVIRONMENT: [(&str, &str); 6] = [
     ("LOCKSCOPE_CONTEXT", "same as --context"),
     ("ZOOKEEPER_CONNECT", "same as --connect"),
     ("LOCKSCOPE_AUTH_FILE", "same as --auth-file"),
@@ -55,7 +55,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 6] = [
 ];
 
 /// The exit codes and their meanings.
-pub(super) const EXIT_CODES: [(&str, &str); 5] = [
+const EXIT_CODES: [(&str, &str); 5] = [
     ("0", "done"),
     ("1", "done, and the answer is no"),
     ("2", "failed: usage, connection, permission"),
@@ -83,13 +83,13 @@ fn epilogue() -> String {
 #[command(name = "lockscope", version, after_long_help = epilogue(), disable_help_subcommand = true)]
 pub struct Arguments {
     #[command(flatten)]
-    pub(super) locks: WhichLocks,
+    locks: WhichLocks,
     #[command(flatten)]
-    pub(super) display: DisplayOptions,
+    display: DisplayOptions,
     #[command(flatten)]
-    pub(super) changes: ChangeOptions,
+    changes: ChangeOptions,
     #[command(flatten)]
-    pub(super) past: PastOptions,
+    past: PastOptions,
     #[command(flatten)]
     pub(super) ensemble: EnsembleOptions,
     /// Print every mistake in the config file and exit: with 2 when there is one, with 0 when there
@@ -97,7 +97,7 @@ pub struct Arguments {
     #[arg(long, help_heading = "General")]
     pub(super) config_check: bool,
     #[command(subcommand)]
-    pub(super) command: Option<CliCommand>,
+    command: Option<CliCommand>,
 }
 
 /// The command that runs instead of the screen.
@@ -303,7 +303,7 @@ fn conflicting_option(definition: &clap::Command, matches: &ArgMatches) -> Optio
 }
 
 /// Prints the completions for a shell.
-pub(super) fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
+pub fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     // The generator panics when it cannot write, so it must not write to a closed pipe.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut definition(), "lockscope", &mut text);
@@ -312,13 +312,13 @@ pub(super) fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<
 }
 
 /// Prints one manual page that covers every command.
-pub(super) fn man(out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
+pub fn man(out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     print(out, |out| out.write_all(&page()?))?;
     Ok(ExitAnswer::Yes)
 }
 
 /// Writes a manual page for each command into a directory, which is created if it is missing.
-pub(super) fn man_pages(folder: &Path) -> anyhow::Result<ExitAnswer> {
+pub fn man_pages(folder: &Path) -> anyhow::Result<ExitAnswer> {
     let written = fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(definition(), folder))
         .and_then(|()| fs::write(folder.join("lockscope.1"), page()?));

@@ -107,7 +107,7 @@ struct Looked {
 }
 
 /// Checks the chosen ensembles.
-pub(super) async fn run_chosen(
+pub async fn run_chosen(
     chosen: anyhow::Result<Chosen>,
     options: &CheckOptions,
     out: &mut impl Write,
@@ -123,7 +123,7 @@ pub(super) async fn run_chosen(
 }
 
 /// Checks a recording, or several.
-pub(super) async fn run_past(
+pub async fn run_past(
     settings: anyhow::Result<ResolvedOptions>,
     options: &CheckOptions,
     out: &mut impl Write,
@@ -228,12 +228,12 @@ async fn run_each_for_nagios(contexts: Vec<InContext>, options: &CheckOptions, o
 }
 
 /// Returns whether these words ask for a line for Nagios, even if they are no valid command line.
-pub(super) fn is_plugin(words: &[OsString]) -> bool {
+pub fn is_plugin(words: &[OsString]) -> bool {
     ["check", "--nagios"].into_iter().all(|word| words.iter().any(|other| other == word))
 }
 
 /// Prints that the state of the locks is unknown, and the reason.
-pub(super) fn unknown_service(why: &str, out: &mut impl Write) -> ExitAnswer {
+pub fn unknown_service(why: &str, out: &mut impl Write) -> ExitAnswer {
     // The exit code remains valid without a reader.
     let _ = writeln!(out, "{}", StatusLine::unknown(why));
     ExitAnswer::Monitored(ServiceStatus::Unknown)

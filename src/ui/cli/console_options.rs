@@ -17,7 +17,7 @@ use lockscope_base::znode::escaped;
 type FileState = Option<(SystemTime, u64, u64)>;
 
 /// The given options and the config file.
-pub(super) struct ConsoleOptions {
+pub struct ConsoleOptions {
     given: SharedOptions,
     environment: Environment,
     /// The path of the config file, existing or not.
@@ -43,7 +43,7 @@ impl std::fmt::Debug for ConsoleOptions {
 }
 
 impl ConsoleOptions {
-    pub(super) fn new(
+    pub fn new(
         given: SharedOptions,
         environment: Environment,
         path: Option<PathBuf>,
@@ -56,7 +56,7 @@ impl ConsoleOptions {
     }
 
     /// Keeps the given options in every context.
-    pub(super) fn of_all(self) -> Self {
+    pub fn of_all(self) -> Self {
         Self { are_of_all: true, ..self }
     }
 
@@ -179,7 +179,7 @@ impl OptionsSource for ConsoleOptions {
     }
 }
 
-pub(super) fn known_contexts(config: &Config) -> Vec<KnownContext> {
+pub fn known_contexts(config: &Config) -> Vec<KnownContext> {
     let context = |(name, context): (&String, &config::Context)| KnownContext {
         name: name.clone(),
         production: context.production,
@@ -189,14 +189,14 @@ pub(super) fn known_contexts(config: &Config) -> Vec<KnownContext> {
 
 /// Returns the options of one of several contexts. What is given on the command line holds in each
 /// of them.
-pub(super) fn one_of_all(given: &SharedOptions, context: &str) -> SharedOptions {
+pub fn one_of_all(given: &SharedOptions, context: &str) -> SharedOptions {
     let ensemble = EnsembleOptions { context: Some(context.to_owned()), all_contexts: None, ..given.ensemble.clone() };
     SharedOptions { ensemble, ..given.clone() }
 }
 
 /// Returns the given options without those that choose the ensemble, the part of it, and our
 /// identity.
-pub(super) fn elsewhere(given: &SharedOptions, context: &str) -> SharedOptions {
+fn elsewhere(given: &SharedOptions, context: &str) -> SharedOptions {
     let ensemble = EnsembleOptions {
         context: Some(context.to_owned()),
         all_contexts: None,
@@ -215,7 +215,7 @@ pub(super) fn elsewhere(given: &SharedOptions, context: &str) -> SharedOptions {
     SharedOptions { locks, ensemble, ..given.clone() }
 }
 
-pub(super) fn elsewhere_environment(environment: &Environment) -> Environment {
+pub fn elsewhere_environment(environment: &Environment) -> Environment {
     let ensemble =
         EnsembleOptions { context: None, connect: None, auth_file: None, ..environment.options.ensemble.clone() };
     let options = SharedOptions { ensemble, ..environment.options.clone() };
@@ -229,7 +229,7 @@ fn state_of(path: &Path) -> FileState {
 }
 
 /// Turns an error's text into a sentence: with a capital letter and a full stop.
-pub(super) fn sentence(words: &str) -> String {
+pub fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     first.into_iter().chain(letters).chain(['.']).collect()

@@ -66,7 +66,7 @@ impl DemoOptions {
 }
 
 /// Runs the tour on a sandbox in this process, which ends with the tour.
-pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<ExitAnswer> {
+pub async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<ExitAnswer> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(SandboxError::from)?;
     let sandbox = Sandbox::start(listener, sandbox::SandboxConfig::default())?;
     let connection = ConnectOptions {
@@ -93,7 +93,7 @@ pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyho
 }
 
 /// Runs the tour on an ensemble, below a node of its own, which is removed however the tour ends.
-pub(super) async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<ExitAnswer> {
+pub async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<ExitAnswer> {
     if !tui::terminal::is_there() {
         return Err(TuiError::NoTerminal.into());
     }
@@ -171,7 +171,7 @@ struct Address {
 
 /// Prints the address, and serves until SIGINT or SIGTERM. Fails when the address cannot be
 /// printed, because no client could find the server.
-pub(super) async fn run_sandbox(options: &SandboxOptions, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
+pub async fn run_sandbox(options: &SandboxOptions, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(SandboxError::from)?;

@@ -134,7 +134,7 @@ fn parse_session(text: &str) -> Result<SessionId, &'static str> {
 }
 
 /// Prints the history.
-pub(super) async fn run(
+pub async fn run(
     settings: &ResolvedOptions,
     options: &HistoryOptions,
     out: &mut impl Write,
@@ -263,7 +263,7 @@ fn report_file() -> impl TypedValueParser<Value = ReportFile> {
 }
 
 /// Writes the file, or leaves the old one.
-pub(super) async fn run_report(settings: &ResolvedOptions, command: &ReportCommand) -> anyhow::Result<ExitAnswer> {
+pub async fn run_report(settings: &ResolvedOptions, command: &ReportCommand) -> anyhow::Result<ExitAnswer> {
     let ReportFile { path, is_page } = &command.output;
     let refusal = |error: files::FileError| {
         anyhow!("cannot write the report to {}: {error}; name another file with --output", path.display())

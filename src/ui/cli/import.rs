@@ -68,7 +68,7 @@ impl ImportCommand {
 }
 
 /// Which part of the files to import, and how.
-pub(super) struct ImportPlan {
+pub struct ImportPlan {
     pub places: Vec<PathBuf>,
     pub target: PathBuf,
     pub from: Option<PastTime>,
@@ -78,7 +78,7 @@ pub(super) struct ImportPlan {
 
 /// Writes the recording and prints what was read and written. After a failure or a signal, no file
 /// exists, or the recording is as it was.
-pub(super) async fn run(
+pub async fn run(
     settings: &ResolvedOptions,
     command: &ImportCommand,
     out: &mut impl Write,
@@ -100,7 +100,7 @@ pub(super) async fn run(
 
 /// Imports, and shows the progress on a terminal. Stops on SIGINT and SIGTERM. Also returns the time
 /// that the plan names.
-pub(super) async fn carry_out(settings: &ResolvedOptions, plan: ImportPlan) -> anyhow::Result<(Imported, TimeRange)> {
+pub async fn carry_out(settings: &ResolvedOptions, plan: ImportPlan) -> anyhow::Result<(Imported, TimeRange)> {
     let stops = Arc::new(AtomicBool::new(false));
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let listening = tokio::spawn({
@@ -152,7 +152,7 @@ fn import_now(
 }
 
 /// Names what is missing or damaged on standard error.
-pub(super) fn note_defects(done: &Imported, utc: bool) {
+pub fn note_defects(done: &Imported, utc: bool) {
     done.missing.iter().for_each(|missing| note(&missing_text(missing, utc)));
     done.defects.iter().for_each(|defect| note(&defect_text(defect)));
 }

@@ -37,7 +37,7 @@ const QUIET_START: Duration = Duration::from_secs(1);
 const MAX_WAIT_FOR_VIEW: Duration = Duration::from_secs(1);
 
 /// A table, the observer that feeds it, and further knowledge about the ensemble.
-pub(super) struct LiveTable {
+pub struct LiveTable {
     observer: Observer,
     live: LiveState,
     connect: String,
@@ -82,14 +82,14 @@ impl LiveTable {
     /// Starts to observe, for a command that reads once. Until everything is read, the ensemble
     /// must answer within `timeout` each time. If no server listens at all, the wait is shorter
     /// unless the timeout was given explicitly.
-    pub(super) fn start(settings: &ResolvedOptions) -> anyhow::Result<Self> {
+    pub fn start(settings: &ResolvedOptions) -> anyhow::Result<Self> {
         let start =
             if settings.timeout_is_given { Observer::start_for_command } else { Observer::start_for_one_reading };
         Self::start_by(start, settings)
     }
 
     /// Starts to observe for a long-running command. Waits for servers, and reports the start.
-    pub(super) fn start_to_watch(settings: &ResolvedOptions) -> anyhow::Result<Self> {
+    pub fn start_to_watch(settings: &ResolvedOptions) -> anyhow::Result<Self> {
         Ok(Self { reports_initial: true, ..Self::start_by(Observer::start_for_command, settings)? })
     }
 
@@ -123,7 +123,7 @@ impl LiveTable {
 
     /// Takes from a recording of the same ensemble since when locks are held and waited for, and who
     /// led. Call this before anything was read.
-    pub(super) fn resume(&mut self, recorded: RecordedState, roots: &[ZnodePath]) {
+    pub fn resume(&mut self, recorded: RecordedState, roots: &[ZnodePath]) {
         let fresh = LiveState::new(LockTable::new([]), *self.live.diagnosis().thresholds());
         self.live = std::mem::replace(&mut self.live, fresh).resuming(recorded, roots);
     }
@@ -131,7 +131,7 @@ impl LiveTable {
     /// Starts to report findings, and to ask the servers about themselves unless the settings
     /// forbid it. Each server is asked at least once in `max_interval`, and at most once a second,
     /// whatever the cost.
-    pub(super) fn survey(&mut self, settings: &ResolvedOptions, max_interval: Duration) -> anyhow::Result<()> {
+    pub fn survey(&mut self, settings: &ResolvedOptions, max_interval: Duration) -> anyhow::Result<()> {
         let options = SurveyOptions { max_interval, ..settings.survey_options()? };
         // A single reading has no time to rest; a long-running command with very many locks needs
         // it.
@@ -147,7 +147,7 @@ impl LiveTable {
     /// Applies the next changes and returns their events, in order. Fails when the ensemble refuses
     /// the session, or does not answer before everything was first read; afterwards it waits
     /// indefinitely. Cancel safe.
-    pub(super) async fn next(&mut self) -> anyhow::Result<Vec<TableEvent>> {
+    pub async fn next(&mut self) -> anyhow::Result<Vec<TableEvent>> {
         let events = self.unreported_events();
         if !events.is_empty() {
             return Ok(events);
@@ -226,14 +226,14 @@ impl LiveTable {
     }
 
     /// Applies the newest server view that was not applied yet.
-    pub(super) async fn newest_view(&mut self) {
+    pub async fn newest_view(&mut self) {
         if let Ok(Some(view)) = timeout_at(Instant::now(), viewed(&mut self.surveyor)).await {
             self.apply_view(&view);
         }
     }
 
     /// Applies a server view.
-    pub(super) fn apply_view(&mut self, view: &Arc<ServerView>) {
+    pub fn apply_view(&mut self, view: &Arc<ServerView>) {
         self.apply(Change::Surveyed { view: Arc::clone(view) }, view.at);
     }
 
@@ -329,7 +329,7 @@ impl LiveTable {
     }
 
     /// Waits until everything below the roots was read; returns that time.
-    pub(super) async fn read_once(&mut self) -> anyhow::Result<Timestamp> {
+    pub async fn read_once(&mut self) -> anyhow::Result<Timestamp> {
         loop {
             if let Some(at) = self.synced {
                 return Ok(at);
@@ -339,32 +339,32 @@ impl LiveTable {
     }
 
     /// Returns the last time at which everything below the roots had been read.
-    pub(super) fn synced(&self) -> Option<Timestamp> {
+    pub fn synced(&self) -> Option<Timestamp> {
         self.synced
     }
 
     /// Returns whether everything was read and the initial state is reported.
-    pub(super) fn has_reported_start(&self) -> bool {
+    pub fn has_reported_start(&self) -> bool {
         self.synced.is_some() && self.found.len() == 0
     }
 
-    pub(super) fn table(&self) -> &LockTable {
+    pub fn table(&self) -> &LockTable {
         self.live.table()
     }
 
     /// Returns how many checks the last look could not decide whose findings would have at least
     /// this severity.
-    pub(super) fn open_checks(&self, least: Severity) -> usize {
+    pub fn open_checks(&self, least: Severity) -> usize {
         self.live.diagnosis().last_look().map_or(0, |look| look.open_count(least))
     }
 
     /// Returns why the current state of the locks is unknown.
-    pub(super) fn trouble(&self) -> &str {
+    pub fn trouble(&self) -> &str {
         self.trouble.as_deref().unwrap_or("not everything was read again yet")
     }
 
     /// Ends the session within two seconds. Returns the table, its findings now, and the time.
-    pub(super) async fn stop(mut self) -> (LockTable, Diagnosis, Timestamp) {
+    pub async fn stop(mut self) -> (LockTable, Diagnosis, Timestamp) {
         self.examine();
         if let Some(surveyor) = self.surveyor {
             surveyor.stop().await;
@@ -413,7 +413,7 @@ impl LiveTable {
     }
 
     /// Returns the error that the ensemble did not answer, with the reason.
-    pub(super) fn no_answer(&self) -> anyhow::Error {
+    pub fn no_answer(&self) -> anyhow::Error {
         let ensemble = self.ensemble();
         let connect = ensemble.connect();
         let reason = match (&self.trouble, self.live.table().session()) {
@@ -439,13 +439,13 @@ impl LiveTable {
     }
 
     /// Returns the ensemble, as reports name it.
-    pub(super) fn ensemble(&self) -> Ensemble {
+    pub fn ensemble(&self) -> Ensemble {
         Ensemble::new(&self.connect, self.live.table().session()).with_view(self.live.table().view())
     }
 }
 
 /// Where the changes of a table go: into a file, into counters, to a collector.
-pub(super) struct Recording {
+pub struct Recording {
     /// Writes the changes into a file.
     pub recorder: Option<Recorder>,
     /// Counts the events.
@@ -473,20 +473,20 @@ impl Recording {
 
 impl LiveTable {
     /// Starts like [`start_to_watch`](Self::start_to_watch), and records the changes.
-    pub(super) fn start_to_record(settings: &ResolvedOptions, recording: Recording) -> anyhow::Result<Self> {
+    pub fn start_to_record(settings: &ResolvedOptions, recording: Recording) -> anyhow::Result<Self> {
         Ok(Self { recording: Some(Box::new(recording)), ..Self::start_to_watch(settings)? })
     }
 
     /// Writes what was recorded; returns the reason when nothing can be written at the moment. Must
     /// be called once a second. Blocks the thread during disk access.
-    pub(super) fn flush_recording(&mut self) -> Option<&str> {
+    pub fn flush_recording(&mut self) -> Option<&str> {
         let recorder = self.recording.as_mut()?.recorder.as_mut()?;
         recorder.flush(now(), self.live.table());
         recorder.trouble()
     }
 
     /// Sends what is due to the collector. Must be called once a second.
-    pub(super) fn flush_spans(&mut self, ensemble: &str) {
+    pub fn flush_spans(&mut self, ensemble: &str) {
         let Some(spans) = self.recording.as_mut().and_then(|recording| recording.spans.as_mut()) else { return };
         spans.flush(self.live.table());
         if spans.metrics_are_due()
@@ -498,7 +498,7 @@ impl LiveTable {
     }
 
     /// Records a deletion by hand.
-    pub(super) fn record_deletion(&mut self, deletion: RecordedDeletion) {
+    pub fn record_deletion(&mut self, deletion: RecordedDeletion) {
         if let Some(spans) = self.recording.as_mut().and_then(|recording| recording.spans.as_mut()) {
             spans.deleted(deletion.clone());
         }
@@ -508,7 +508,7 @@ impl LiveTable {
     }
 
     /// Replies to a metrics request; ignored without counters.
-    pub(super) fn answer(&mut self, question: Question, ensemble: &str) {
+    pub fn answer(&mut self, question: Question, ensemble: &str) {
         // The client may be gone by now.
         match question {
             Question::Health(asker) => _ = asker.send(health(self.live.table())),
@@ -534,7 +534,7 @@ impl LiveTable {
     }
 
     /// Ends the session within two seconds, and returns the recording and its table.
-    pub(super) async fn stop_recording(mut self) -> Option<(Recording, LockTable)> {
+    pub async fn stop_recording(mut self) -> Option<(Recording, LockTable)> {
         let recording = self.recording.take()?;
         let (table, ..) = self.stop().await;
         Some((*recording, table))

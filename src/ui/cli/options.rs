@@ -351,7 +351,7 @@ fn deserialize_size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ByteSiz
 }
 
 /// Values that can be overridden by those of another source.
-pub(super) trait Merge {
+pub trait Merge {
     /// Returns these values, with absent ones taken from `below`.
     fn merge(self, below: Self) -> Self;
 }
@@ -363,7 +363,7 @@ impl<T> Merge for Option<T> {
 }
 
 /// Replaces `ValueEnum` for such types.
-pub(super) trait Choice: Copy + Send + Sync + 'static {
+pub trait Choice: Copy + Send + Sync + 'static {
     const ALL: &'static [Self];
 
     /// Returns the name on the command line, and the help.
@@ -371,7 +371,7 @@ pub(super) trait Choice: Copy + Send + Sync + 'static {
 }
 
 /// Returns a parser of values by name.
-pub(super) fn choice_parser<T: Choice>() -> impl TypedValueParser<Value = T> {
+pub fn choice_parser<T: Choice>() -> impl TypedValueParser<Value = T> {
     let value = |&choice: &T| {
         let (name, help) = choice.named();
         PossibleValue::new(name).help(help)
@@ -381,14 +381,14 @@ pub(super) fn choice_parser<T: Choice>() -> impl TypedValueParser<Value = T> {
 }
 
 /// Reads a value of the config file by its name on the command line.
-pub(super) fn deserialize_choice<'de, D: Deserializer<'de>, T: Choice>(from: D) -> Result<Option<T>, D::Error> {
+fn deserialize_choice<'de, D: Deserializer<'de>, T: Choice>(from: D) -> Result<Option<T>, D::Error> {
     let text = String::deserialize(from)?;
     let names = || T::ALL.iter().map(|choice| choice.named().0);
     by_name(&text).map(Some).ok_or_else(|| D::Error::custom(unknown_choice(&text, names())))
 }
 
 /// Returns the sentence that a value is none of the possible ones.
-pub(super) fn unknown_choice<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> String {
+fn unknown_choice<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> String {
     format!("{text:?} is none of {}", names.collect::<Vec<_>>().join(", "))
 }
 
@@ -404,7 +404,7 @@ const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
 const SESSION_TIMEOUTS: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
 
 /// Parses a duration above zero and of at most a year.
-pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Err(_) => Err("write a number and its unit, as in 500ms, 90s or 1h30m".to_owned()),
         Ok(Duration::ZERO) => Err("it must be longer than nothing".to_owned()),
@@ -414,7 +414,7 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses a duration like [`parse_duration`]; `0` with or without a unit means none.
-pub(super) fn parse_duration_or_none(text: &str) -> Result<Duration, String> {
+pub fn parse_duration_or_none(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(Duration::ZERO) => Ok(Duration::ZERO),
         _ => parse_duration(text),
@@ -422,7 +422,7 @@ pub(super) fn parse_duration_or_none(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses a session timeout that a server could grant.
-pub(super) fn parse_session_timeout(text: &str) -> Result<Duration, String> {
+pub fn parse_session_timeout(text: &str) -> Result<Duration, String> {
     let duration = parse_duration(text)?;
     if SESSION_TIMEOUTS.contains(&duration) {
         Ok(duration)
@@ -432,12 +432,12 @@ pub(super) fn parse_session_timeout(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads a duration like [`parse_duration`] from the config file.
-pub(super) fn deserialize_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+fn deserialize_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
     parse_duration(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
 }
 
 /// Reads a timeout like [`parse_session_timeout`] from the config file.
-pub(super) fn deserialize_session_timeout<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+fn deserialize_session_timeout<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
     parse_session_timeout(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
 }
 

@@ -38,7 +38,7 @@ const CANNOT_WRITE: &str = "cannot write the output";
 const OUTPUT_BUFFER: usize = 64 << 10;
 
 /// Writes a whole output.
-pub(super) fn print<W: Write>(
+pub fn print<W: Write>(
     out: &mut W,
     write: impl FnOnce(&mut BufWriter<&mut W>) -> io::Result<()>,
 ) -> anyhow::Result<()> {
@@ -47,7 +47,7 @@ pub(super) fn print<W: Write>(
 }
 
 /// Writes a text without blocking other work.
-pub(super) async fn send(out: &mut (impl AsyncWrite + Unpin), text: &str) -> anyhow::Result<()> {
+pub async fn send(out: &mut (impl AsyncWrite + Unpin), text: &str) -> anyhow::Result<()> {
     let sent = async {
         out.write_all(text.as_bytes()).await?;
         out.flush().await
@@ -56,13 +56,13 @@ pub(super) async fn send(out: &mut (impl AsyncWrite + Unpin), text: &str) -> any
 }
 
 /// Writes facts as one line of JSON.
-pub(super) fn write_json(out: &mut impl Write, facts: &impl Serialize) -> io::Result<()> {
+pub fn write_json(out: &mut impl Write, facts: &impl Serialize) -> io::Result<()> {
     report::json::to_writer(out, facts)?;
     writeln!(out)
 }
 
 /// Returns facts as one line of JSON.
-pub(super) fn json(facts: &impl Serialize) -> io::Result<String> {
+pub fn json(facts: &impl Serialize) -> io::Result<String> {
     Ok(report::json::to_string(facts)? + "\n")
 }
 
@@ -75,7 +75,7 @@ struct Labelled<'a, T> {
 }
 
 /// Writes facts as one line of JSON, with the context if there are several.
-pub(super) fn write_json_of(out: &mut impl Write, context: Option<&str>, facts: &impl Serialize) -> io::Result<()> {
+pub fn write_json_of(out: &mut impl Write, context: Option<&str>, facts: &impl Serialize) -> io::Result<()> {
     match context {
         Some(context) => write_json(out, &Labelled { context, facts }),
         None => write_json(out, facts),
@@ -83,7 +83,7 @@ pub(super) fn write_json_of(out: &mut impl Write, context: Option<&str>, facts: 
 }
 
 /// Returns facts as one line of JSON, with the context if there are several.
-pub(super) fn json_of(context: Option<&str>, facts: &impl Serialize) -> io::Result<String> {
+pub fn json_of(context: Option<&str>, facts: &impl Serialize) -> io::Result<String> {
     match context {
         Some(context) => json(&Labelled { context, facts }),
         None => json(facts),
@@ -91,12 +91,12 @@ pub(super) fn json_of(context: Option<&str>, facts: &impl Serialize) -> io::Resu
 }
 
 /// Returns whether a command failed because its output has no reader any more.
-pub(super) fn reader_left(error: &anyhow::Error) -> bool {
+pub fn reader_left(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Returns a sentence for standard error, with unsafe characters escaped.
-pub(super) fn line(sentence: &str) -> String {
+pub fn line(sentence: &str) -> String {
     format!("lockscope: {}\n", escaped(sentence))
 }
 
@@ -107,7 +107,7 @@ pub fn note(sentence: &str) {
 
 /// Returns the error that the ensemble did not answer in time; the reason names the servers and
 /// their faults.
-pub(super) fn no_answer(waited: Duration, reason: impl Display) -> anyhow::Error {
+pub fn no_answer(waited: Duration, reason: impl Display) -> anyhow::Error {
     let waited = humantime::format_duration(waited);
     anyhow!("gave up after {waited}: {reason}; allow more time with --timeout")
 }
@@ -122,7 +122,7 @@ const CLEAR_LINE: &str = "\r\x1b[K";
 const DEFAULT_COLUMNS: usize = 80;
 
 /// The progress line. Dropping it clears the line.
-pub(super) struct ProgressLine<W: Write = Stderr> {
+pub struct ProgressLine<W: Write = Stderr> {
     /// `None` without a terminal.
     out: Option<W>,
     columns: usize,
@@ -131,7 +131,7 @@ pub(super) struct ProgressLine<W: Write = Stderr> {
 
 impl ProgressLine {
     /// Writes to stderr if that is a terminal that can clear a line; otherwise nowhere.
-    pub(super) fn on_stderr() -> Self {
+    pub fn on_stderr() -> Self {
         let can_clear = std::env::var_os("TERM").is_some_and(|name| name != "dumb");
         let out = (io::stderr().is_terminal() && can_clear).then(io::stderr);
         let columns = crossterm::terminal::size().map_or(DEFAULT_COLUMNS, |(columns, _)| columns.into());
@@ -141,7 +141,7 @@ impl ProgressLine {
 
 impl<W: Write> ProgressLine<W> {
     /// Replaces the line by an ASCII text, unless it was drawn just now.
-    pub(super) fn show(&mut self, now: Instant, text: impl FnOnce() -> String) {
+    pub fn show(&mut self, now: Instant, text: impl FnOnce() -> String) {
         if self.out.is_some() && self.drawn.is_none_or(|drawn| now.duration_since(drawn) >= REDRAW_INTERVAL) {
             self.drawn = Some(now);
             self.draw(text());
@@ -149,7 +149,7 @@ impl<W: Write> ProgressLine<W> {
     }
 
     /// Shows a last text regardless of the redraw interval.
-    pub(super) fn end(&mut self, text: &str) {
+    pub fn end(&mut self, text: &str) {
         if self.drawn.is_some() {
             self.draw(text.to_owned());
         }
@@ -174,7 +174,7 @@ impl<W: Write> Drop for ProgressLine<W> {
 
 /// Starts to append the events that pass the filter to the file. An invalid filter counts as
 /// `info`, and is reported in the log itself.
-pub(super) fn start_log(path: &Path, filter: Option<&str>) -> anyhow::Result<()> {
+pub fn start_log(path: &Path, filter: Option<&str>) -> anyhow::Result<()> {
     let file = append_log(path).map_err(|error| {
         anyhow!("cannot write the log file {}: {error}; name another one with --log-file", path.display())
     })?;
@@ -270,18 +270,18 @@ impl MayPass {
 }
 
 /// Reports that the recorder works, even if the ensemble is not there yet.
-pub(super) fn ready(ensemble: &str) {
+pub fn ready(ensemble: &str) {
     let status = format!("recording {}", escaped(ensemble));
     notify(&[NotifyState::Ready, NotifyState::Status(&status)]);
 }
 
 /// Reports that the settings are read again; [`ready`] follows.
-pub(super) fn reloading() {
+pub fn reloading() {
     notify(&[NotifyState::Reloading]);
 }
 
 /// Reports that the recorder writes the rest and ends.
-pub(super) fn stopping() {
+pub fn stopping() {
     notify(&[NotifyState::Stopping]);
 }
 
@@ -292,21 +292,21 @@ fn notify(states: &[NotifyState<'_>]) {
 }
 
 /// Receives signals from its creation until it is dropped, so that no signal is lost in between.
-pub(super) struct Signals {
+pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
 impl Signals {
-    pub(super) fn listen() -> io::Result<Self> {
+    pub fn listen() -> io::Result<Self> {
         let [interrupt, terminate, hang_up] =
             [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
         Ok(Self { interrupt: interrupt?, terminate: terminate?, hang_up: hang_up? })
     }
 
     /// Waits for the next signal. A signal that ends the program comes before SIGHUP. Cancel safe.
-    pub(super) async fn next(&mut self) -> SignalKind {
+    pub async fn next(&mut self) -> SignalKind {
         tokio::select! {
             biased;
             _ = self.interrupt.recv() => SignalKind::interrupt(),
@@ -318,7 +318,7 @@ impl Signals {
 
 /// Runs the work until it is done. The first signal cancels the token, so that the work can finish
 /// properly; the second one drops it.
-pub(super) async fn on_signal(
+pub async fn on_signal(
     work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<ExitAnswer>,
 ) -> anyhow::Result<ExitAnswer> {
     let mut signals = Signals::listen()?;

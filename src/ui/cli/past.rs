@@ -20,7 +20,7 @@ use lockscope_past::record::{Damage, Past, PastTime, Playback, ReadError, Record
 const NO_SUCH_TIME: &str = "there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z";
 
 /// What is wrong with a range that ends before it begins.
-pub(super) const EXCHANGED: &str = "--from is later than --to: exchange them";
+pub const EXCHANGED: &str = "--from is later than --to: exchange them";
 
 /// How far the end of a range may be ahead. A later one is a range whose bounds are exchanged.
 const MAX_AHEAD: Duration = Duration::from_secs(12 * 3600);
@@ -74,7 +74,7 @@ pub(super) struct SpanOptions {
 }
 
 /// The known state at one moment.
-pub(super) struct Moment {
+pub struct Moment {
     pub at: Timestamp,
     pub state: RecordedState,
     /// The ensemble, as reports name it.
@@ -84,14 +84,14 @@ pub(super) struct Moment {
 }
 
 /// Resolves a written time in a recording with this end: `02:13` is the last one before the end.
-pub(super) fn resolve(time: PastTime, end: Timestamp, utc: bool) -> anyhow::Result<Timestamp> {
+pub fn resolve(time: PastTime, end: Timestamp, utc: bool) -> anyhow::Result<Timestamp> {
     time.resolve(end, utc).context(NO_SUCH_TIME)
 }
 
 /// Resolves the written bounds of a range, in a recording that ends at `last`. A time of day is the
 /// last one before the end as the beginning, and the first one after the beginning as the end. If that
 /// has not come yet, it is now, or the end of the recording if it is still written.
-pub(super) fn resolve_both(
+pub fn resolve_both(
     from: Option<PastTime>,
     to: Option<PastTime>,
     (last, now): (Timestamp, Timestamp),
@@ -134,7 +134,7 @@ fn is_another_day(one: Timestamp, other: Timestamp, utc: bool) -> bool {
 
 /// Returns the part of a recording that the options name. A missing bound is that of the recording.
 /// Fails when nothing was recorded within the part.
-pub(super) fn span(
+pub fn span(
     past: &mut Past,
     from: Option<PastTime>,
     to: Option<PastTime>,
@@ -159,7 +159,7 @@ pub(super) fn span(
 }
 
 /// Reads the known state at a moment; without one, at the end of the recording.
-pub(super) fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<Moment> {
+pub fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<Moment> {
     let mut past = Past::open(store)?;
     let Some(TimeRange { to: end, .. }) = past.span()? else {
         bail!("nothing was recorded in {} yet", store.display())
@@ -184,7 +184,7 @@ fn start(past: Past, store: &Path, at: Timestamp, utc: bool) -> anyhow::Result<P
 
 /// Opens a recording at a moment, or at the first later one with a known state. Damaged parts are
 /// named and left out.
-pub(super) fn start_or_next(mut past: Past, store: &Path, mut at: Timestamp, utc: bool) -> anyhow::Result<Playback> {
+pub fn start_or_next(mut past: Past, store: &Path, mut at: Timestamp, utc: bool) -> anyhow::Result<Playback> {
     loop {
         let segment = match past.segment_at(at)? {
             Some(segment) => Some(segment),
@@ -205,7 +205,7 @@ pub(super) fn start_or_next(mut past: Past, store: &Path, mut at: Timestamp, utc
 }
 
 /// Returns the sentence about a damaged segment.
-pub(super) fn left_out(store: &Path, segment: &SegmentInfo, damage: Damage, utc: bool) -> String {
+pub fn left_out(store: &Path, segment: &SegmentInfo, damage: Damage, utc: bool) -> String {
     let (from, until) = (date_and_time(segment.from, utc), date_and_time(segment.until, utc));
     format!("{} is damaged from {from} to {until}, which is left out: {damage}", store.display())
 }
@@ -216,7 +216,7 @@ fn not_recorded_within(past: &mut Past, TimeRange { from, to }: TimeRange, utc: 
 }
 
 /// Returns the error that a recording does not cover a moment, and what it covers.
-pub(super) fn not_recorded(store: &Path, at: Timestamp, utc: bool) -> anyhow::Error {
+pub fn not_recorded(store: &Path, at: Timestamp, utc: bool) -> anyhow::Error {
     let known = Past::open(store).map(|mut past| recorded_around(&mut past, at, utc));
     let known = known.unwrap_or_else(|error| error.to_string());
     anyhow::anyhow!("nothing was recorded at {}: {known}", date_and_time(at, utc))
@@ -241,7 +241,7 @@ fn damaged(store: &Path, at: Timestamp, damage: Damage, utc: bool) -> anyhow::Er
 const MAX_STORES: usize = 1_000;
 
 /// The recordings that a command reads.
-pub(super) enum Stores {
+pub enum Stores {
     One(PathBuf),
     /// Several files, or those of a folder.
     Several(Vec<NamedStore>),
@@ -257,7 +257,7 @@ pub(super) struct NamedStore {
 
 impl Stores {
     /// Finds the recordings that were named. Those of a folder are its files `*.db`.
-    pub(super) fn find(named: &[PathBuf]) -> anyhow::Result<Self> {
+    pub fn find(named: &[PathBuf]) -> anyhow::Result<Self> {
         if let [only] = named
             && !only.is_dir()
         {
@@ -320,22 +320,22 @@ impl NamedStore {
 
 /// The recordings that a command could not read.
 #[derive(Debug, Default)]
-pub(super) struct Unread(Vec<(String, String)>);
+pub struct Unread(Vec<(String, String)>);
 
 impl Unread {
     /// Names a recording that cannot be read, on standard error.
-    pub(super) fn add(&mut self, store: &NamedStore, error: &anyhow::Error) {
+    pub fn add(&mut self, store: &NamedStore, error: &anyhow::Error) {
         note(&format!("{}: {error:#}", store.name));
         self.0.push((store.name.clone(), format!("{error:#}")));
     }
 
     /// Returns their names, each with the reason.
-    pub(super) fn each(&self) -> &[(String, String)] {
+    pub fn each(&self) -> &[(String, String)] {
         &self.0
     }
 
     /// Fails if a recording could not be read.
-    pub(super) fn end(self, all: usize) -> anyhow::Result<()> {
+    pub fn end(self, all: usize) -> anyhow::Result<()> {
         let names: Vec<String> = self.0.into_iter().map(|(name, _)| name).collect();
         ensure!(names.is_empty(), "{} of {all} recordings could not be read: {}", names.len(), names.join(", "));
         Ok(())

@@ -27,7 +27,7 @@ struct ContextFacts<'a> {
 }
 
 /// Prints the contexts in the order of their names.
-pub(super) fn print_contexts(config: &Config, format: Format, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
+pub fn print_contexts(config: &Config, format: Format, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     let contexts: Vec<ContextFacts<'_>> = config
         .contexts
         .iter()
@@ -100,7 +100,7 @@ struct ReadingFacts<'a> {
 }
 
 /// Prints all recipes, or how one node is read. Exits with 1 when that node is no contender.
-pub(super) fn print_recipes(
+pub fn print_recipes(
     own: &[OwnRecipe],
     tried: Option<&ZnodePath>,
     format: Format,

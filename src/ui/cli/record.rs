@@ -126,7 +126,7 @@ enum End {
 }
 
 /// Records one ensemble, with metrics of its own.
-pub(super) async fn run_one(
+pub async fn run_one(
     command: &RecordCommand,
     read_settings: impl Fn() -> anyhow::Result<ResolvedOptions>,
 ) -> anyhow::Result<ExitAnswer> {
@@ -135,7 +135,7 @@ pub(super) async fn run_one(
 
 /// Records until SIGINT or SIGTERM. On SIGHUP `read_settings` reads the settings again; invalid
 /// ones are reported, and the old ones stay.
-pub(super) async fn run(
+async fn run(
     command: &RecordCommand,
     read_settings: impl Fn() -> anyhow::Result<ResolvedOptions>,
     questions: &mut Questions,
@@ -290,7 +290,7 @@ fn eprint_lines(lines: &str) {
 const RETRY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
 /// Records until SIGINT or SIGTERM. `given` are the options of all contexts.
-pub(super) async fn run_each(
+pub async fn run_each(
     command: RecordCommand,
     given: SharedOptions,
     contexts: Vec<InContext>,
@@ -363,7 +363,7 @@ async fn ends_within(pause: Duration) -> bool {
 }
 
 /// The audit log, filtered by ensemble.
-pub(super) struct FollowedDeletions {
+struct FollowedDeletions {
     follower: Option<AuditFollower>,
     ensemble: EnsembleAddress,
     /// The error of the last read, once it was reported.
@@ -372,13 +372,13 @@ pub(super) struct FollowedDeletions {
 
 impl FollowedDeletions {
     /// Follows what is appended to the log from now on. Blocks the thread during disk access.
-    pub(super) fn start(settings: &ResolvedOptions) -> Self {
+    fn start(settings: &ResolvedOptions) -> Self {
         let follower = settings.audit_log.as_deref().map(AuditFollower::start);
         Self { follower, ensemble: EnsembleAddress::of(&settings.ensemble_name()), trouble: None }
     }
 
     /// Continues with new settings: in the same log, or in another one if the settings name it.
-    pub(super) fn go_on_with(&mut self, settings: &ResolvedOptions) {
+    fn go_on_with(&mut self, settings: &ResolvedOptions) {
         self.ensemble = EnsembleAddress::of(&settings.ensemble_name());
         if self.follower.as_ref().map(AuditFollower::path) != settings.audit_log.as_deref() {
             *self = Self::start(settings);
@@ -387,7 +387,7 @@ impl FollowedDeletions {
 
     /// Returns the outcomes since the last call. An unreadable log is reported once. Blocks the
     /// thread during disk access.
-    pub(super) fn next(&mut self) -> Vec<RecordedDeletion> {
+    fn next(&mut self) -> Vec<RecordedDeletion> {
         let Some(follower) = &mut self.follower else { return Vec::new() };
         let next = follower.take_new();
         let trouble = next.as_ref().err().map(ToString::to_string);

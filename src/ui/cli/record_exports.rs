@@ -68,7 +68,7 @@ impl MetricsOptions {
     }
 
     /// Reads the web config file again; an invalid one is reported, and the old one stays.
-    pub(super) fn reload(&self, exporter: Option<&Exporter>) {
+    fn reload(&self, exporter: Option<&Exporter>) {
         match (self.access(), exporter) {
             (Ok(access), Some(exporter)) => exporter.set_access(access),
             (Err(error), Some(_)) => note(&format!("metrics are served with the config as it was: {error}")),
@@ -94,7 +94,7 @@ const PART_WITHIN: Duration = Duration::from_secs(5);
 
 /// The source of the questions.
 #[derive(Debug)]
-pub(super) enum Questions {
+pub enum Questions {
     /// An exporter of its own, once it is started.
     Own(Option<Exporter>),
     /// An exporter at this address that others answer, too.
@@ -103,7 +103,7 @@ pub(super) enum Questions {
 
 impl Questions {
     /// Starts the own exporter, if metrics are wanted.
-    pub(super) async fn start(&mut self, options: &MetricsOptions) -> anyhow::Result<()> {
+    pub async fn start(&mut self, options: &MetricsOptions) -> anyhow::Result<()> {
         if let Self::Own(exporter @ None) = self {
             *exporter = options.start().await?;
         }
@@ -111,7 +111,7 @@ impl Questions {
     }
 
     /// Returns the address of the metrics.
-    pub(super) fn address(&self) -> Option<SocketAddr> {
+    pub fn address(&self) -> Option<SocketAddr> {
         match self {
             Self::Own(exporter) => exporter.as_ref().map(Exporter::address),
             Self::Shared(address, _) => Some(*address),
@@ -119,14 +119,14 @@ impl Questions {
     }
 
     /// Reads the web config file of the own exporter again.
-    pub(super) fn reload(&self, options: &MetricsOptions) {
+    pub fn reload(&self, options: &MetricsOptions) {
         if let Self::Own(exporter) = self {
             options.reload(exporter.as_ref());
         }
     }
 
     /// Waits for the next question; forever when no metrics are served. Cancel safe.
-    pub(super) async fn next(&mut self) -> Question {
+    pub async fn next(&mut self) -> Question {
         let question = match self {
             Self::Own(Some(exporter)) => Some(exporter.next_question().await),
             Self::Own(None) => None,
@@ -140,25 +140,25 @@ impl Questions {
 }
 
 /// An exporter whose questions several contexts answer together.
-pub(super) struct SharedExporter {
+pub struct SharedExporter {
     exporter: Exporter,
     contexts: Vec<(String, mpsc::Sender<Question>)>,
 }
 
 impl SharedExporter {
-    pub(super) fn new(exporter: Exporter) -> Self {
+    pub fn new(exporter: Exporter) -> Self {
         Self { exporter, contexts: Vec::new() }
     }
 
     /// Adds a context. Returns the source of its questions.
-    pub(super) fn add(&mut self, context: &str) -> Questions {
+    pub fn add(&mut self, context: &str) -> Questions {
         let (sender, questions) = mpsc::channel(1);
         self.contexts.push((context.to_owned(), sender));
         Questions::Shared(self.exporter.address(), questions)
     }
 
     /// Answers until it is dropped. On SIGHUP it reads the web config file again.
-    pub(super) async fn answer(mut self, options: MetricsOptions) -> std::io::Result<()> {
+    pub async fn answer(mut self, options: MetricsOptions) -> std::io::Result<()> {
         let mut hang_up = signal(SignalKind::hangup())?;
         loop {
             tokio::select! {

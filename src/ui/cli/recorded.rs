@@ -52,7 +52,7 @@ pub(super) struct TimeOptions {
 
 impl TimeOptions {
     /// Returns the options shared with other commands.
-    pub(super) fn shared(&self) -> SharedOptions {
+    fn shared(&self) -> SharedOptions {
         SharedOptions {
             ensemble: EnsembleOptions { utc: self.utc, ..EnsembleOptions::default() },
             ..SharedOptions::default()
@@ -171,7 +171,7 @@ impl CutCommand {
 
 /// Writes the file; after a failure or a signal, no file exists. Damaged segments are named and
 /// left out.
-pub(super) async fn run_cut(settings: &ResolvedOptions, command: &CutCommand) -> anyhow::Result<ExitAnswer> {
+pub async fn run_cut(settings: &ResolvedOptions, command: &CutCommand) -> anyhow::Result<ExitAnswer> {
     let RecordingOptions { store, times } = &command.recording;
     let time = past::span(&mut Past::open(store)?, times.from, times.to, store, settings.utc)?;
     let options = CutOptions { time, with_data: !command.no_data };
@@ -221,7 +221,7 @@ impl ReplayCommand {
 }
 
 /// Shows the recording until the screen is left.
-pub(super) async fn run_replay(settings: &ResolvedOptions, command: &ReplayCommand) -> anyhow::Result<ExitAnswer> {
+pub async fn run_replay(settings: &ResolvedOptions, command: &ReplayCommand) -> anyhow::Result<ExitAnswer> {
     let Some(TimeRange { from: first, to: end }) = Past::open(&command.store)?.span()? else {
         anyhow::bail!("nothing was recorded in {} yet", command.store.display())
     };

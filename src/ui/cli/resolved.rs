@@ -46,9 +46,9 @@ mod auth_tests;
 #[cfg(test)]
 mod themes_tests;
 
-pub(super) const DEFAULT_CONNECT: &str = "localhost:2181";
+pub const DEFAULT_CONNECT: &str = "localhost:2181";
 
-pub(super) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
+pub const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -342,7 +342,7 @@ fn tls(ca: Option<PathBuf>, cert: Option<PathBuf>, key: Option<PathBuf>) -> Resu
 }
 
 /// Returns the distinct values, in order.
-pub(super) fn once_each<T: Clone + Ord>(mut values: Vec<T>) -> Vec<T> {
+pub fn once_each<T: Clone + Ord>(mut values: Vec<T>) -> Vec<T> {
     let mut seen = BTreeSet::new();
     values.retain(|value| seen.insert(value.clone()));
     values
@@ -406,7 +406,7 @@ impl std::fmt::Debug for AuthSource {
 
 impl AuthSource {
     /// Reads the identities, in order.
-    pub(super) fn load(&self) -> Result<Vec<Auth>, AuthError> {
+    fn load(&self) -> Result<Vec<Auth>, AuthError> {
         match self {
             Self::Absent => Ok(Vec::new()),
             Self::Lines(lines) => parse_identities(lines, AUTH_VARIABLE),
@@ -448,7 +448,7 @@ const MAX_THEME_BYTES: u64 = 1 << 16;
 
 /// Why a theme cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ThemeError {
+pub enum ThemeError {
     #[error("there is no theme {name:?}: {built_in} are built in, and others are files like {place}")]
     Absent { name: String, built_in: String, place: PathBuf },
     #[error("cannot use the theme {path}: {why}")]
@@ -459,7 +459,7 @@ pub(super) enum ThemeError {
 
 /// Returns the theme of that name. A file precedes a built-in theme of the same name; `config` is
 /// the path of the config file.
-pub(super) fn find_theme(name: &str, config: Option<&Path>) -> Result<Palette, ThemeError> {
+pub fn find_theme(name: &str, config: Option<&Path>) -> Result<Palette, ThemeError> {
     let folder = config.and_then(Path::parent).unwrap_or_else(|| Path::new("")).join("themes");
     let path = folder.join(format!("{name}.toml"));
     // A name that leads to another folder is not accepted.

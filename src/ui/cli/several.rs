@@ -20,7 +20,7 @@ use lockscope_base::znode::escaped;
 use lockscope_model::report::{Ensemble, SCHEMA};
 
 /// The ensembles that a command works on.
-pub(super) enum Chosen {
+pub enum Chosen {
     /// One, in a context or not.
     One(Box<ResolvedOptions>),
     /// Those of several contexts, and the format of what is printed about them.
@@ -28,7 +28,7 @@ pub(super) enum Chosen {
 }
 
 /// A context, and its options.
-pub(super) struct InContext {
+pub struct InContext {
     pub name: String,
     pub production: bool,
     /// An error says why the options cannot be used.
@@ -37,7 +37,7 @@ pub(super) struct InContext {
 
 /// Finds out which ensembles are chosen. Fails when a context does not exist; other mistakes are
 /// those of one context.
-pub(super) fn resolve(options: SharedOptions) -> anyhow::Result<Chosen> {
+pub fn resolve(options: SharedOptions) -> anyhow::Result<Chosen> {
     let Some(mut all) = chosen(&options)? else { return Ok(Chosen::One(Box::new(resolve_options(options)?))) };
     let config = read_config(options.ensemble.config.as_deref())?;
     let format = options.output.format.or(config.options.output.format).unwrap_or_else(Format::of_stdout);
@@ -48,7 +48,7 @@ pub(super) fn resolve(options: SharedOptions) -> anyhow::Result<Chosen> {
 }
 
 /// Returns the contexts, if several are chosen, and starts the log.
-pub(super) fn chosen(options: &SharedOptions) -> anyhow::Result<Option<Vec<InContext>>> {
+pub fn chosen(options: &SharedOptions) -> anyhow::Result<Option<Vec<InContext>>> {
     let environment = environment()?;
     if !is_several(&options.ensemble, &environment) {
         return Ok(None);
@@ -65,14 +65,14 @@ pub(super) fn chosen(options: &SharedOptions) -> anyhow::Result<Option<Vec<InCon
 }
 
 /// Reads the options of one of several contexts again.
-pub(super) fn again(options: &SharedOptions, name: &str) -> anyhow::Result<ResolvedOptions> {
+pub fn again(options: &SharedOptions, name: &str) -> anyhow::Result<ResolvedOptions> {
     let config = read_config(options.ensemble.config.as_deref())?;
     let found = each(options, &environment()?, &config)?.into_iter().find(|context| context.name == name);
     found.map_or_else(|| bail!("there is no context {name:?} any more in the config file"), |context| context.settings)
 }
 
 /// Whether several contexts are chosen.
-pub(super) fn is_several(options: &EnsembleOptions, environment: &Environment) -> bool {
+pub fn is_several(options: &EnsembleOptions, environment: &Environment) -> bool {
     match (&options.context, options.all_contexts) {
         (Some(names), _) => names.contains(','),
         (None, Some(all)) => all,
@@ -81,7 +81,7 @@ pub(super) fn is_several(options: &EnsembleOptions, environment: &Environment) -
 }
 
 /// Refuses several contexts for a command that works on one ensemble.
-pub(super) fn refuse(options: &EnsembleOptions, environment: &Environment) -> anyhow::Result<()> {
+pub fn refuse(options: &EnsembleOptions, environment: &Environment) -> anyhow::Result<()> {
     ensure!(
         !is_several(options, environment),
         "this works on one ensemble: name one context; the screen, snapshot, watch, check and record take several"
@@ -90,7 +90,7 @@ pub(super) fn refuse(options: &EnsembleOptions, environment: &Environment) -> an
 }
 
 /// Leaves several contexts of the environment out.
-pub(super) fn without_several(environment: Environment) -> Environment {
+pub fn without_several(environment: Environment) -> Environment {
     if !is_several(&EnsembleOptions::default(), &environment) {
         return environment;
     }
@@ -150,7 +150,7 @@ fn names(options: &EnsembleOptions, environment: &Environment, config: &Config) 
 }
 
 /// A command that follows many ensembles waits for each of them indefinitely.
-pub(super) const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
+pub const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// The most contexts that are read at the same time.
 const MAX_AT_ONCE: usize = 64;
@@ -164,19 +164,19 @@ struct Failure<'a> {
 
 /// The contexts that a command could not reach.
 #[derive(Debug)]
-pub(super) struct Failures {
+pub struct Failures {
     names: Vec<String>,
     all: usize,
 }
 
 impl Failures {
     /// Starts to work on that many contexts.
-    pub(super) fn of(all: usize) -> Self {
+    pub fn of(all: usize) -> Self {
         Self { names: Vec::new(), all }
     }
 
     /// Prints why a context could not be reached, and remembers it.
-    pub(super) fn add(
+    pub fn add(
         &mut self,
         name: &str,
         error: &anyhow::Error,
@@ -193,7 +193,7 @@ impl Failures {
     }
 
     /// Fails if a context could not be reached.
-    pub(super) fn end(self) -> anyhow::Result<()> {
+    pub fn end(self) -> anyhow::Result<()> {
         let (failed, all) = (self.names.len(), self.all);
         ensure!(failed == 0, "{failed} of {all} contexts could not be reached: {}", self.names.join(", "));
         Ok(())
@@ -201,7 +201,7 @@ impl Failures {
 }
 
 /// Writes the context and its servers above a table, if there are several.
-pub(super) fn write_heading(out: &mut impl Write, context: Option<&str>, ensemble: &Ensemble) -> io::Result<()> {
+pub fn write_heading(out: &mut impl Write, context: Option<&str>, ensemble: &Ensemble) -> io::Result<()> {
     match context {
         Some(context) => writeln!(out, "== {context} ({})", escaped(ensemble.connect())),
         None => Ok(()),
@@ -210,7 +210,7 @@ pub(super) fn write_heading(out: &mut impl Write, context: Option<&str>, ensembl
 
 /// Works on each context, up to [`MAX_AT_ONCE`] at the same time. Returns the results in the order
 /// of the contexts.
-pub(super) fn results<T, F: Future<Output = anyhow::Result<T>>>(
+pub fn results<T, F: Future<Output = anyhow::Result<T>>>(
     contexts: Vec<InContext>,
     work: impl Fn(ResolvedOptions) -> F,
 ) -> impl futures::Stream<Item = (String, anyhow::Result<T>)> {
@@ -228,7 +228,7 @@ pub(super) fn results<T, F: Future<Output = anyhow::Result<T>>>(
 }
 
 /// Shows several ensembles until the user leaves.
-pub(super) async fn screen(given: SharedOptions) -> anyhow::Result<()> {
+pub async fn screen(given: SharedOptions) -> anyhow::Result<()> {
     let environment = environment()?;
     let path = given.ensemble.config.clone().or_else(usual_config);
     let config = read_config(given.ensemble.config.as_deref())?;

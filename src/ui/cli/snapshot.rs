@@ -41,11 +41,7 @@ pub(super) struct SnapshotOptions {
 }
 
 /// Prints the known state at a moment of a recording, or of several.
-pub(super) fn run_past(
-    settings: &ResolvedOptions,
-    past: &MomentOptions,
-    out: &mut impl Write,
-) -> anyhow::Result<ExitAnswer> {
+pub fn run_past(settings: &ResolvedOptions, past: &MomentOptions, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     let several = match Stores::find(&past.store)? {
         Stores::One(store) => return print_past(settings, &store, past.at, out).map(|()| ExitAnswer::Yes),
         Stores::Several(several) => several,
@@ -98,7 +94,7 @@ struct Taken {
 
 /// Reads everything, prints it and ends the session. An unreadable root is named in the output; the
 /// command fails only when no root can be read.
-pub(super) async fn run(settings: ResolvedOptions, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
+pub async fn run(settings: ResolvedOptions, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     let taken = take(settings).await?;
     taken.print(out)?;
     // The program ends: freeing tens of thousands of contenders would only delay that.
@@ -107,11 +103,7 @@ pub(super) async fn run(settings: ResolvedOptions, out: &mut impl Write) -> anyh
 }
 
 /// Prints the locks of each context. Fails at the end when one of them could not be reached.
-pub(super) async fn run_each(
-    contexts: Vec<InContext>,
-    format: Format,
-    out: &mut impl Write,
-) -> anyhow::Result<ExitAnswer> {
+pub async fn run_each(contexts: Vec<InContext>, format: Format, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
     let mut failures = Failures::of(contexts.len());
     let mut taken = pin!(several::results(contexts, take));
     while let Some((name, taken)) = taken.next().await {
@@ -183,7 +175,7 @@ pub(super) struct MembersOptions {
 
 /// Asks all members, compares what each has, prints it and ends the sessions. Where the nodes cannot
 /// be read, prints what the servers said, and why the nodes were not compared.
-pub(super) async fn run_members(
+pub async fn run_members(
     settings: &ResolvedOptions,
     options: &MembersOptions,
     out: &mut impl Write,

@@ -21,7 +21,7 @@ use lockscope_model::report::Initial;
 use lockscope_past::record::Looked;
 
 /// The meaning of a change of the table.
-pub(super) enum TableEvent {
+pub enum TableEvent {
     /// An event of a lock or of the connection, with its reason where known.
     Happening(Happening, Option<String>),
     /// A part of the state when everything was first read.
@@ -38,7 +38,7 @@ pub(super) enum TableEvent {
 
 /// The part of the ensemble's time line that was printed.
 #[derive(Debug, Default)]
-pub(super) struct ToldEnsemble {
+pub struct ToldEnsemble {
     revision: u64,
 }
 
@@ -59,7 +59,7 @@ const EXAMINATION_INTERVAL: Duration = Duration::from_secs(1);
 /// Schedules the looks for findings: once a second and after each server view, and less often with
 /// very many locks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ExaminationPace {
+pub struct ExaminationPace {
     /// `None` when no findings are wanted.
     next: Option<Instant>,
     /// The earliest time of the next look.
@@ -69,22 +69,22 @@ pub(super) struct ExaminationPace {
 
 impl ExaminationPace {
     /// Starts the schedule. `rests` tells whether to rest between two looks at very many locks.
-    pub(super) fn start(&mut self, now: Instant, rests: bool) {
+    pub fn start(&mut self, now: Instant, rests: bool) {
         *self = Self { next: Some(now + EXAMINATION_INTERVAL), not_before: None, rests };
     }
 
     /// Returns when the next look begins; `None` when there is none.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub fn due(&self) -> Option<Instant> {
         self.next
     }
 
     /// Schedules a look as soon as possible, because a new server view arrived.
-    pub(super) fn view_came(&mut self, now: Instant) {
+    pub fn view_came(&mut self, now: Instant) {
         self.next = self.next.map(|_| self.not_before.map_or(now, |not_before| not_before.max(now)));
     }
 
     /// Records a look, after which `rest` is due because of the number of locks.
-    pub(super) fn examined(&mut self, now: Instant, rest: Duration) {
+    pub fn examined(&mut self, now: Instant, rest: Duration) {
         let rest = if self.rests { rest } else { Duration::ZERO };
         self.not_before = Some(now + rest);
         self.next = self.next.map(|_| now + rest.max(EXAMINATION_INTERVAL));
@@ -94,7 +94,7 @@ impl ExaminationPace {
 /// The changes of a look that are not reported yet: first the cleared findings, then the raised
 /// ones.
 #[derive(Debug, Default)]
-pub(super) struct UnreportedFindings {
+pub struct UnreportedFindings {
     cleared: vec::IntoIter<Arc<Finding>>,
     raised: vec::IntoIter<Arc<Finding>>,
     at: Timestamp,
@@ -103,7 +103,7 @@ pub(super) struct UnreportedFindings {
 impl UnreportedFindings {
     /// Takes the result of a look. Findings forgotten after a cut count as cleared; they are raised
     /// again if they still apply.
-    pub(super) fn new(looked: Looked) -> Self {
+    pub fn new(looked: Looked) -> Self {
         let Looked { at, forgotten: mut cleared, changes } = looked;
         cleared.extend(changes.cleared);
         Self { cleared: cleared.into_iter(), raised: changes.raised.into_iter(), at }
@@ -124,7 +124,7 @@ impl Iterator for UnreportedFindings {
 const MAX_NAMED: usize = 20;
 
 /// Fails when there are no locks and no root can be read.
-pub(super) fn some_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> anyhow::Result<()> {
+pub fn some_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> anyhow::Result<()> {
     let unreadable = unreadable_roots(locks, roots);
     ensure!(
         locks.lock_count() > 0 || unreadable.len() < roots.len(),
@@ -135,7 +135,7 @@ pub(super) fn some_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> a
 }
 
 /// Fails when a whole root cannot be read.
-pub(super) fn every_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> anyhow::Result<()> {
+pub fn every_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> anyhow::Result<()> {
     let unreadable = unreadable_roots(locks, roots);
     ensure!(
         unreadable.is_empty(),
@@ -154,14 +154,14 @@ fn unreadable_roots(locks: &LockTable, roots: &[ZnodePath]) -> Vec<String> {
 
 /// Reports each unreadable node once.
 #[derive(Debug, Default)]
-pub(super) struct UnreadableNotices {
+pub struct UnreadableNotices {
     reported: BTreeSet<ZnodePath>,
 }
 
 impl UnreadableNotices {
     /// Returns a line for each node that has become unreadable, as long as there are few. A node
     /// that was readable in between is reported again.
-    pub(super) fn next(&mut self, locks: &LockTable) -> String {
+    pub fn next(&mut self, locks: &LockTable) -> String {
         let places = locks.unreadable();
         if places.is_empty() && self.reported.is_empty() {
             return String::new();

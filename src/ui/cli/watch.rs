@@ -34,7 +34,7 @@ use lockscope_model::report::{
 use lockscope_past::record::{Past, PastTime, Playback, PlaybackStep, Played};
 
 /// The most events whose lines are written together.
-pub(super) const MAX_EVENTS_AT_ONCE: usize = 1024;
+const MAX_EVENTS_AT_ONCE: usize = 1024;
 
 /// The options of `lockscope watch`.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub(super) struct WatchOptions {
 
 /// Prints events until SIGINT or SIGTERM, or for `stop_after`, and ends the session. Signals work
 /// even while the reader of the output blocks it.
-pub(super) async fn run(
+pub async fn run(
     settings: &ResolvedOptions,
     stop_after: Option<Duration>,
     out: &mut (impl AsyncWrite + Unpin),
@@ -105,7 +105,7 @@ async fn print_live(
 }
 
 /// Returns the line of an event, which names the context if there are several.
-pub(super) fn line(event: &TableEvent, format: Format, context: Option<&str>, utc: bool) -> io::Result<String> {
+fn line(event: &TableEvent, format: Format, context: Option<&str>, utc: bool) -> io::Result<String> {
     if let (Some(context), Format::Table) = (context, format) {
         return Ok(format!("{context}  {}", line(event, format, None, utc)?));
     }
@@ -144,7 +144,7 @@ enum Said {
 /// Prints events until SIGINT or SIGTERM, or for `stop_after`, and ends the sessions. A context
 /// that does not answer is waited for; one that never answered, or that refuses the session, makes
 /// the command fail at the end.
-pub(super) async fn run_each(
+pub async fn run_each(
     contexts: Vec<InContext>,
     format: Format,
     stop_after: Option<Duration>,
@@ -250,7 +250,7 @@ async fn say(live: &mut LiveTable, settings: &ResolvedOptions, said: &mpsc::Send
 }
 
 /// Prints a part of a recording: the state at its beginning, and then every event.
-pub(super) async fn run_past(
+pub async fn run_past(
     settings: &ResolvedOptions,
     store: &Path,
     from: Option<PastTime>,

@@ -186,13 +186,13 @@ pub trait OptionsSource: Debug + Send + Sync {
 
 /// Checks for changes in a task of its own, which ends when this value is dropped.
 #[derive(Debug)]
-pub(super) struct ConfigWatch {
+pub struct ConfigWatch {
     changes: mpsc::Receiver<ReadAgain>,
     _task: JoinSet<()>,
 }
 
 impl ConfigWatch {
-    pub(super) fn start<O: 'static>(source: Arc<dyn OptionsSource<Options = O>>) -> Self {
+    pub fn start<O: 'static>(source: Arc<dyn OptionsSource<Options = O>>) -> Self {
         let (sender, changes) = mpsc::channel(1);
         let mut task = JoinSet::new();
         task.spawn(async move {
@@ -213,7 +213,7 @@ impl ConfigWatch {
     }
 
     /// Waits for the next change; forever once no more will come. Cancel safe.
-    pub(super) async fn next(&mut self) -> ReadAgain {
+    pub async fn next(&mut self) -> ReadAgain {
         match self.changes.recv().await {
             Some(change) => change,
             None => std::future::pending().await,

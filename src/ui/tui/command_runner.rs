@@ -27,7 +27,7 @@ const SECRET_VARIABLE: &str = "LOCKSCOPE_AUTH";
 
 /// Runs commands. Dropping it kills them.
 #[derive(Debug)]
-pub(super) struct CommandRunner {
+pub struct CommandRunner {
     sender: mpsc::Sender<Event>,
     reports: mpsc::Receiver<Event>,
     pane: JoinSet<()>,
@@ -210,7 +210,7 @@ async fn read_lines(mut from: impl AsyncRead + Unpin, lines: mpsc::Sender<Vec<u8
 }
 
 /// A program that has the terminal.
-pub(super) struct Lent {
+pub struct Lent {
     name: String,
     child: io::Result<Child>,
 }

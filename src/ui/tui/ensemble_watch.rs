@@ -67,7 +67,7 @@ pub struct EnsembleOptions {
 }
 
 /// An ensemble that is followed: what one console hands to the next.
-pub(super) struct Followed {
+pub struct Followed {
     pub observer: Observer,
     pub live: LiveState,
 }
@@ -87,7 +87,7 @@ impl fmt::Debug for Followed {
 
 /// The ensembles of a console that shows several, and their list.
 #[derive(Debug)]
-pub(super) struct Ensembles {
+pub struct Ensembles {
     watch: EnsembleWatch,
     /// `None` while a console shows it.
     list: Option<Box<WatchedEnsembles>>,
@@ -95,14 +95,14 @@ pub(super) struct Ensembles {
 
 impl Ensembles {
     /// Starts to watch all of them.
-    pub(super) fn start(ensembles: Vec<EnsembleOptions>) -> Self {
+    pub fn start(ensembles: Vec<EnsembleOptions>) -> Self {
         let watch = EnsembleWatch::start(ensembles);
         let list = Some(Box::new(watch.rows()));
         Self { watch, list }
     }
 
     /// Returns the open ensemble, if one is open, and the list, for the next console.
-    pub(super) async fn hand_over(
+    pub async fn hand_over(
         &mut self,
         name: Option<&str>,
         options: &WatchOptions,
@@ -118,24 +118,19 @@ impl Ensembles {
     }
 
     /// Takes the list back, and what was open.
-    pub(super) async fn take_back(
-        &mut self,
-        list: Box<WatchedEnsembles>,
-        name: Option<&str>,
-        followed: Option<Followed>,
-    ) {
+    pub async fn take_back(&mut self, list: Box<WatchedEnsembles>, name: Option<&str>, followed: Option<Followed>) {
         self.list = Some(list);
         if let Some(followed) = followed {
             self.watch.take_back(name, followed).await;
         }
     }
 
-    pub(super) fn reports(&self) -> EnsembleReports {
+    pub fn reports(&self) -> EnsembleReports {
         EnsembleReports(Some(Arc::clone(&self.watch.board)))
     }
 
     /// Stops all observers; takes at most two seconds.
-    pub(super) async fn stop(self) {
+    pub async fn stop(self) {
         self.watch.stop().await;
     }
 }

@@ -33,11 +33,11 @@ use lockscope_sandbox::parts::{known, parent};
 use sent::Sent;
 
 /// The data of a node whose owner is asked to release it.
-pub(super) const REVOKE: &[u8] = b"__REVOKE__";
+const REVOKE: &[u8] = b"__REVOKE__";
 
 /// The deletions of a run.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Deletions {
+pub struct Deletions {
     works: BTreeMap<usize, Work>,
     /// The nodes that have existed.
     created: BTreeSet<NodeId>,
@@ -45,7 +45,7 @@ pub(super) struct Deletions {
 
 /// The work on a plan.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Work {
+struct Work {
     /// What has become of the nodes, in the order of the plan.
     nodes: Vec<Done>,
     sent: Sent,
@@ -108,21 +108,21 @@ impl Work {
 
 impl Deletions {
     /// Records that a process has run for a second.
-    pub(super) fn runs(&mut self, client: usize) {
+    pub fn runs(&mut self, client: usize) {
         if let Some(work) = self.works.get_mut(&client) {
             work.second += 1;
         }
     }
 
     /// Records that a request of a client is refused, or a reply spoilt.
-    pub(super) fn refuses(&mut self, client: usize) {
+    pub fn refuses(&mut self, client: usize) {
         if let Some(work) = self.works.get_mut(&client) {
             work.is_refused = true;
         }
     }
 
     /// Records the data that a request is about to replace.
-    pub(super) fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
+    pub fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
         let Some(work) = self.works.get_mut(&id.client) else { return };
         let number = ensemble.link(id).and_then(|link| link.requests.front()).map_or(0, |(number, _)| *number);
         work.current = work.sent.node_of(number);
@@ -137,7 +137,7 @@ impl Deletions {
 
     /// Records a change. Returns `None` unless a deletion made it, and else whether it leaves a node
     /// with other data.
-    pub(super) fn changed(&mut self, by: Author, zxid: i64, change: &Change) -> Option<bool> {
+    pub fn changed(&mut self, by: Author, zxid: i64, change: &Change) -> Option<bool> {
         let mut made = None;
         if let (false, Change::Created { path, .. }) = (self.works.is_empty(), change) {
             self.created.insert((Arc::clone(path), zxid));
@@ -159,7 +159,7 @@ impl Deletions {
 
     /// Checks what the deletions have sent, and their outcomes. `is_disturbed` tells whether a client
     /// can have missed a reply.
-    pub(super) fn check(
+    pub fn check(
         &mut self,
         ensemble: &Ensemble,
         facts: &[&Facts],

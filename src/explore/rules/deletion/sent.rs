@@ -38,7 +38,7 @@ struct Unanswered {
 
 /// The requests of a deletion.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Sent {
+pub struct Sent {
     /// The number of the last request that was seen.
     last: u32,
     /// The numbers from which on requests belong to each node that was worked on, in this order.

@@ -39,7 +39,7 @@ pub enum Reach {
 
 /// What observers are compared with.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Observations {
+pub struct Observations {
     history: History,
     observers: BTreeMap<usize, Watched>,
 }
@@ -69,14 +69,14 @@ struct Watched {
 
 impl Observations {
     /// Records a transaction, if somebody observes.
-    pub(super) fn changed(&mut self, commit: &Commit, facts: &[&Facts]) {
+    pub fn changed(&mut self, commit: &Commit, facts: &[&Facts]) {
         if facts.iter().any(|facts| facts.view.is_some()) {
             self.history.add(commit);
         }
     }
 
     /// Records that the connection of a client has ended.
-    pub(super) fn loses_connection(&mut self, client: usize) {
+    pub fn loses_connection(&mut self, client: usize) {
         if let Some(watched) = self.observers.get_mut(&client) {
             (watched.was_cut, watched.unsettled) = (true, 0);
             watched.reports.losses += 1;
@@ -84,7 +84,7 @@ impl Observations {
     }
 
     /// Records that a request of a client is refused, or a reply spoilt: it may give the connection up.
-    pub(super) fn refuses(&mut self, client: usize) {
+    pub fn refuses(&mut self, client: usize) {
         if let Some(watched) = self.observers.get_mut(&client) {
             watched.unsettled = 0;
             watched.reports.losses += 1;
@@ -92,14 +92,14 @@ impl Observations {
     }
 
     /// Records that a process is stopped.
-    pub(super) fn stops(&mut self, client: usize) {
+    pub fn stops(&mut self, client: usize) {
         if let Some(watched) = self.observers.get_mut(&client) {
             (watched.unsettled, watched.silent) = (0, 0);
         }
     }
 
     /// Records that a process has run for a second.
-    pub(super) fn runs(&mut self, client: usize) {
+    pub fn runs(&mut self, client: usize) {
         if let Some(watched) = self.observers.get_mut(&client) {
             watched.unsettled += u32::from(watched.was_current);
             watched.silent = if watched.was_silent { watched.silent + 1 } else { 0 };
@@ -108,7 +108,7 @@ impl Observations {
     }
 
     /// Checks what the observers have reported and show.
-    pub(super) fn check(
+    pub fn check(
         &mut self,
         ensemble: &Ensemble,
         facts: &[&Facts],

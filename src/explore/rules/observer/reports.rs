@@ -13,14 +13,14 @@ use lockscope_model::queue::LockEvent;
 use lockscope_sandbox::parts::{name, parent};
 
 /// A node, by its place in the history.
-pub(super) type LifeId = usize;
+type LifeId = usize;
 
 /// The place of a node in its queue: its number, and the transaction that created it.
-pub(super) type Rank = (Option<i32>, i64);
+pub type Rank = (Option<i32>, i64);
 
 /// The life of a node.
 #[derive(Clone, Debug, Hash)]
-pub(super) struct Life {
+pub struct Life {
     pub path: Arc<str>,
     pub lock: Arc<str>,
     pub czxid: i64,
@@ -34,7 +34,7 @@ pub(super) struct Life {
 
 /// The end of a node.
 #[derive(Clone, Copy, Debug, Hash)]
-pub(super) struct End {
+pub struct End {
     pub zxid: i64,
     /// Its place in the log.
     pub at: usize,
@@ -44,7 +44,7 @@ pub(super) struct End {
 
 /// What happens to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Kind {
+pub enum Kind {
     Joins,
     Acquires,
     Ends,
@@ -52,7 +52,7 @@ pub(super) enum Kind {
 
 /// The lives of all nodes that sessions own or owned.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct History {
+pub struct History {
     lives: Vec<Life>,
     at_path: BTreeMap<Arc<str>, Vec<LifeId>>,
     /// The nodes of each lock that exist.
@@ -120,17 +120,17 @@ impl History {
 }
 
 /// Returns the path of a node's lock: its parent, or itself if it has no number.
-pub(super) fn lock_of(path: &Arc<str>) -> Arc<str> {
+pub fn lock_of(path: &Arc<str>) -> Arc<str> {
     if number(path).is_none() { Arc::clone(path) } else { parent(path).unwrap_or_default().into() }
 }
 
-pub(super) fn number(path: &str) -> Option<i32> {
+pub fn number(path: &str) -> Option<i32> {
     Sequence::split(name(path)).map(|(_, number)| number.0)
 }
 
 /// What an observer has reported.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Reports {
+pub struct Reports {
     /// The nodes that it found or reported as joined, and did not report as ended, by lock.
     present: BTreeMap<Arc<str>, BTreeMap<Rank, LifeId>>,
     /// The nodes that it has reported as joined, or has found.

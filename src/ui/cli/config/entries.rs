@@ -24,7 +24,7 @@ const MAX_MISTAKES: usize = 1000;
 
 /// What a wrong entry prevents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Hinders {
+enum Hinders {
     /// Nothing: the program ignores the entry.
     Nothing,
     /// The start: without the entry the program would use another ensemble, or act with less care.
@@ -75,7 +75,7 @@ impl fmt::Display for Mistake {
 
 /// Collects the mistakes of one file.
 #[derive(Debug)]
-pub(in crate::cli) struct Mistakes<'t> {
+pub struct Mistakes<'t> {
     text: &'t str,
     path: &'t Path,
     found: Vec<(usize, Mistake)>,
@@ -87,43 +87,43 @@ pub(in crate::cli) struct Mistakes<'t> {
 
 impl<'t> Mistakes<'t> {
     /// Starts an empty list for the file at `path` with this text.
-    pub(super) fn of(text: &'t str, path: &'t Path) -> Self {
+    pub fn of(text: &'t str, path: &'t Path) -> Self {
         Self { text, path, found: Vec::new(), context: None, left_out: Vec::new() }
     }
 
     /// Returns the path of the file; relative paths in it start at its folder.
-    pub(super) fn path(&self) -> &'t Path {
+    fn path(&self) -> &'t Path {
         self.path
     }
 
     /// Returns the text of a span of the file.
-    pub(super) fn source(&self, span: Range<usize>) -> &'t str {
+    fn source(&self, span: Range<usize>) -> &'t str {
         self.text.get(span).unwrap_or_default()
     }
 
     /// Records that a line that sets this key is not TOML.
-    pub(super) fn leave_out(&mut self, key: &str) {
+    fn leave_out(&mut self, key: &str) {
         self.left_out.push((self.context.clone(), key.to_owned()));
     }
 
     /// Returns whether a line that sets this key in the current context is not TOML.
-    pub(super) fn left_out_line(&self, key: &str) -> bool {
+    fn left_out_line(&self, key: &str) -> bool {
         self.left_out.iter().any(|(context, left_out)| *context == self.context && left_out == key)
     }
 
     /// Records a wrong entry that is ignored. The span covers the entry, or the wrong part of it.
-    pub(in crate::cli) fn record(&mut self, span: Range<usize>, problem: &str) {
+    pub fn record(&mut self, span: Range<usize>, problem: &str) {
         self.add(span, problem, Hinders::Nothing);
     }
 
     /// Records a wrong entry that the program cannot ignore.
-    pub(in crate::cli) fn refuse(&mut self, span: Range<usize>, problem: &str) {
+    pub fn refuse(&mut self, span: Range<usize>, problem: &str) {
         let hinders = self.context.clone().map_or(Hinders::Start, Hinders::Context);
         self.add(span, problem, hinders);
     }
 
     /// Sets the context of the following entries, or none.
-    pub(super) fn enter(&mut self, context: Option<&str>) {
+    pub fn enter(&mut self, context: Option<&str>) {
         self.context = context.map(str::to_owned);
     }
 
@@ -138,19 +138,19 @@ impl<'t> Mistakes<'t> {
     }
 
     /// Returns all mistakes in the order of the file.
-    pub(super) fn in_order(mut self) -> Vec<Mistake> {
+    pub fn in_order(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|(at, _)| *at);
         self.found.into_iter().map(|(_, mistake)| mistake).collect()
     }
 }
 
 /// Returns the line of a byte offset, counted from 1.
-pub(super) fn line_of(text: &str, at: usize) -> usize {
+fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
 /// Returns the most similar name; `None` if no name is similar.
-pub(super) fn nearest<'n>(given: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+fn nearest<'n>(given: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     // From 0 (nothing alike) to 1 (the same).
     const ALIKE: f64 = 0.8;
     let given = given.to_lowercase().replace('_', "-");
@@ -165,7 +165,7 @@ const MAX_LEFT_OUT: usize = 100;
 /// Returns the text without the lines that are not TOML and that the program can ignore; each
 /// becomes a mistake. A line that may set an important option, or that cannot be separated from the
 /// rest of the file, makes the whole file unusable.
-pub(super) fn without_bad_lines<'t>(text: &'t str, mistakes: &mut Mistakes<'_>) -> Option<Cow<'t, str>> {
+pub fn without_bad_lines<'t>(text: &'t str, mistakes: &mut Mistakes<'_>) -> Option<Cow<'t, str>> {
     let mut kept = Cow::Borrowed(text);
     for _ in 0..MAX_LEFT_OUT {
         let Err(error) = DeTable::parse(&kept) else { return Some(kept) };
@@ -190,7 +190,7 @@ pub(super) fn without_bad_lines<'t>(text: &'t str, mistakes: &mut Mistakes<'_>) 
 }
 
 /// Parses a text that [`without_bad_lines`] has accepted.
-pub(super) fn table(text: &str) -> DeTable<'_> {
+pub fn table(text: &str) -> DeTable<'_> {
     DeTable::parse(text).map(Spanned::into_inner).unwrap_or_default()
 }
 
@@ -247,24 +247,24 @@ const STEERING: [&str; 14] = [
 const NOT_IN_A_FILE: [&str; 3] = ["all-contexts", "config", "context"];
 
 /// Returns whether a key is one of these options, or probably means one.
-pub(super) fn is_steering(key: &str) -> bool {
+fn is_steering(key: &str) -> bool {
     let known = keys();
     let meant = if known.iter().any(|known| known == key) { Some(key) } else { nearest(key, STEERING) };
     meant.is_some_and(|meant| STEERING.contains(&meant))
 }
 
 /// The valid entries as they stand in the file: names, and values as TOML.
-pub(super) type SoundEntries = BTreeMap<String, String>;
+pub type SoundEntries = BTreeMap<String, String>;
 
 /// Options, and the entries that they come from.
-pub(super) struct OptionEntries {
+pub struct OptionEntries {
     pub options: SharedOptions,
     pub sound: SoundEntries,
 }
 
 /// Reads the options among the entries of a table; `others` are names with another meaning there. A
 /// wrong entry keeps its value from `earlier`.
-pub(super) fn read_options(
+pub fn read_options(
     table: &DeTable<'_>,
     others: &[&str],
     earlier: &SoundEntries,
@@ -365,7 +365,7 @@ fn start_paths_at(options: &mut SharedOptions, folder: Option<&std::path::Path>)
 }
 
 /// Returns the names of the options allowed in a config file.
-pub(super) fn keys() -> Vec<String> {
+pub fn keys() -> Vec<String> {
     let options = SharedOptions::augment_args(Command::new("config"));
     let names = options.get_arguments().filter_map(|option| option.get_long());
     names.filter(|name| !NOT_IN_A_FILE.contains(name)).map(str::to_owned).collect()
@@ -373,7 +373,7 @@ pub(super) fn keys() -> Vec<String> {
 
 /// Returns whether a table has these keys only. Records the first other key as a mistake; `what`
 /// names the table.
-pub(super) fn is_known(table: &DeTable<'_>, keys: &[&str], what: &str, mistakes: &mut Mistakes<'_>) -> bool {
+pub fn is_known(table: &DeTable<'_>, keys: &[&str], what: &str, mistakes: &mut Mistakes<'_>) -> bool {
     let Some(key) = table.keys().find(|key| !keys.contains(&&**key.get_ref())) else { return true };
     let meant = nearest(key.get_ref(), keys.iter().copied())
         .map_or_else(|| format!("{} are allowed", keys.join(", ")), |meant| format!("perhaps {meant} is meant"));
@@ -388,10 +388,10 @@ struct Alone<T> {
 }
 
 /// Marks an entry whose mistake was recorded.
-pub(super) struct Wrong;
+pub struct Wrong;
 
 /// Reads the value of one entry; `None` when it is missing.
-pub(super) fn field<'de, T: Deserialize<'de>>(
+pub fn field<'de, T: Deserialize<'de>>(
     table: &DeTable<'de>,
     key: &str,
     mistakes: &mut Mistakes<'_>,

@@ -26,7 +26,7 @@ use lockscope_live::zk;
 use lockscope_model::diagnose::Flapping;
 use lockscope_model::queue::Expectation;
 
-pub(super) use entries::Mistake;
+pub use entries::Mistake;
 
 #[cfg(test)]
 mod tests;
@@ -125,12 +125,12 @@ fn is_same_tree(one: &str, other: &str) -> bool {
 }
 
 /// Reads the config file. `named` was requested and must exist; `usual` is read if it exists.
-pub(super) fn load(named: Option<&Path>, usual: Option<&Path>) -> Result<Config, ConfigError> {
+pub fn load(named: Option<&Path>, usual: Option<&Path>) -> Result<Config, ConfigError> {
     load_over(named, usual, &Config::default())
 }
 
 /// Reads the config file like [`load`]; wrong entries keep their values from `earlier`.
-pub(super) fn load_over(named: Option<&Path>, usual: Option<&Path>, earlier: &Config) -> Result<Config, ConfigError> {
+pub fn load_over(named: Option<&Path>, usual: Option<&Path>, earlier: &Config) -> Result<Config, ConfigError> {
     let Some(path) = named.or(usual) else { return Ok(Config::default()) };
     match files::read_text(path, Sensitivity::Steering, MAX_CONFIG_BYTES) {
         Ok(text) => Ok(parse_over(&text, path, earlier)),
@@ -141,7 +141,7 @@ pub(super) fn load_over(named: Option<&Path>, usual: Option<&Path>, earlier: &Co
 
 /// Parses the text of the config file at `path`; relative paths in it start at its folder.
 #[cfg(test)]
-pub(super) fn parse(text: &str, path: &Path) -> Config {
+pub fn parse(text: &str, path: &Path) -> Config {
     parse_over(text, path, &Config::default())
 }
 

@@ -28,7 +28,7 @@ const RECIPE_KEYS: [&str; 9] =
     ["name_from", "name", "pattern", "kind", "roles", "leases", "lock", "persistent", "below"];
 
 /// Reads all `[[recipe]]` tables, in order.
-pub(super) fn read_recipes(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<OwnRecipe> {
+pub fn read_recipes(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<OwnRecipe> {
     let tables = all.get_ref().as_array().map(|array| array.iter().collect::<Vec<_>>());
     let Some(tables) = tables else {
         mistakes.record(all.span(), "recipe holds a list of tables: write [[recipe]], and its name and pattern below");
@@ -128,7 +128,7 @@ const MAX_EXPECTATIONS: usize = 200;
 const MAX_WITHIN: Duration = Duration::from_secs(24 * 3_600);
 
 /// Reads all `[[expect]]` tables, in order. The first one that matches a path applies.
-pub(super) fn read_expected(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<Expectation> {
+pub fn read_expected(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<Expectation> {
     let Some(tables) = all.get_ref().as_array() else {
         mistakes.record(all.span(), "expect holds a list of tables: write [[expect]], and a path below");
         return Vec::new();
@@ -170,7 +170,7 @@ fn read_expectation(
 }
 
 /// Reads the `[flapping]` table. A value that is wrong or missing is that of `otherwise`.
-pub(super) fn read_flapping(all: &Spanned<DeValue<'_>>, otherwise: Flapping, mistakes: &mut Mistakes<'_>) -> Flapping {
+pub fn read_flapping(all: &Spanned<DeValue<'_>>, otherwise: Flapping, mistakes: &mut Mistakes<'_>) -> Flapping {
     let Some(table) = all.get_ref().as_table() else {
         mistakes.record(all.span(), "flapping is a table: write [flapping], and changes and within below");
         return otherwise;
@@ -201,11 +201,7 @@ fn time(table: &DeTable<'_>, key: &str, mistakes: &mut Mistakes<'_>) -> Result<O
 
 /// Reads `[keys]`: each entry is the name of a command with a key or a list of keys. A command with
 /// invalid keys keeps those of `earlier`; `note` receives the place and the reason.
-pub(super) fn read_keys(
-    all: &Spanned<DeValue<'_>>,
-    earlier: &Bindings,
-    note: &mut dyn FnMut(Range<usize>, &str),
-) -> Bindings {
+pub fn read_keys(all: &Spanned<DeValue<'_>>, earlier: &Bindings, note: &mut dyn FnMut(Range<usize>, &str)) -> Bindings {
     let Some(table) = all.get_ref().as_table() else {
         note(all.span(), "keys is a table: write [keys], and below it lines like sort = \"o\"");
         return earlier.clone();
@@ -233,7 +229,7 @@ pub(super) fn read_keys(
 }
 
 /// Returns the texts of a string or of a list of strings.
-pub(super) fn texts(value: &Spanned<DeValue<'_>>) -> Option<Vec<String>> {
+fn texts(value: &Spanned<DeValue<'_>>) -> Option<Vec<String>> {
     match value.get_ref() {
         DeValue::String(text) => Some(vec![text.to_string()]),
         DeValue::Array(values) => values.iter().map(|value| value.get_ref().as_str().map(str::to_owned)).collect(),
@@ -243,7 +239,7 @@ pub(super) fn texts(value: &Spanned<DeValue<'_>>) -> Option<Vec<String>> {
 
 /// Reads all `[screen.NAME]` tables. Invalid settings stay as in `earlier`; `note` receives the
 /// place and the reason.
-pub(super) fn read_screens(
+pub fn read_screens(
     all: &Spanned<DeValue<'_>>,
     earlier: &ScreensChosen,
     note: &mut dyn FnMut(Range<usize>, &str),
@@ -323,7 +319,7 @@ const COMMAND_KEYS: [&str; 8] = ["key", "name", "screens", "run", "confirm", "ou
 
 /// Reads all `[[command]]` tables, in order. A wrong one is left out, or stays as it is in
 /// `earlier`.
-pub(super) fn read_commands(
+pub fn read_commands(
     all: &Spanned<DeValue<'_>>,
     bindings: &Bindings,
     earlier: &[OwnCommand],

@@ -15,7 +15,7 @@ use lockscope_model::text::{Align, Charset, columns};
 mod tests;
 
 /// Printed for an unknown figure.
-pub(super) const UNKNOWN: &str = "-";
+const UNKNOWN: &str = "-";
 
 /// A label (empty if equal to the one above), a figure and its meaning.
 type Figure = [String; 3];
@@ -25,7 +25,7 @@ fn figure(label: &str, number: impl Into<Option<u64>>, meaning: impl Into<String
 }
 
 /// Returns the aligned figures, and the problems below them.
-pub(super) fn figures_table(outcome: &FleetOutcome) -> String {
+pub fn figures_table(outcome: &FleetOutcome) -> String {
     let mut text = format!("{}\n\n", fleet_heading(outcome));
     text += &columns(
         &[traffic(outcome), waits_and_holds(outcome), order(outcome)].concat(),
@@ -54,7 +54,7 @@ fn fleet_heading(outcome: &FleetOutcome) -> String {
 }
 
 /// Returns a number of clients, as in `1 client` or `5 clients`.
-pub(super) fn clients(number: u32) -> String {
+pub fn clients(number: u32) -> String {
     plural(number, "client", "clients")
 }
 
@@ -127,7 +127,7 @@ fn order(outcome: &FleetOutcome) -> Vec<Figure> {
 }
 
 /// Describes nodes that are left behind; `None` when there are none.
-pub(super) fn left_behind(outcome: &FleetOutcome) -> Option<&'static str> {
+fn left_behind(outcome: &FleetOutcome) -> Option<&'static str> {
     match outcome.left_behind {
         Some(0) => None,
         Some(1) => Some("node is still there; it goes when its session expires"),
@@ -147,13 +147,13 @@ fn overlap(overlap: &Overlap) -> String {
 }
 
 /// Returns one line for each problem of a client.
-pub(super) fn troubles(outcome: &FleetOutcome) -> impl Iterator<Item = String> {
+pub fn troubles(outcome: &FleetOutcome) -> impl Iterator<Item = String> {
     outcome.troubles.iter().map(|trouble| format!("trouble: {}", escaped(trouble)))
 }
 
 /// Returns the average of `of` for each of `all`; 0 when `all` is 0.
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-pub(super) fn per(of: u64, all: u64) -> f64 {
+pub fn per(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { of as f64 / all as f64 }
 }
 
@@ -184,7 +184,7 @@ const CHAIN_AND_AHEAD: [Group; 4] = [
 const GROUP_GAP: &str = "   ";
 
 /// Returns the whole text.
-pub(super) fn comparison_table(comparison: &Comparison, ascii: bool) -> String {
+pub fn comparison_table(comparison: &Comparison, ascii: bool) -> String {
     let charset = if ascii { Charset::Ascii } else { Charset::Unicode };
     let runs = &comparison.runs;
     let mut text = comparison_heading(runs) + &lines(&HERD_AND_CHAIN, runs.iter().map(cells));
@@ -294,7 +294,7 @@ fn cells(run: &ComparedFleets) -> Vec<String> {
 }
 
 /// Returns one line for each fleet with problems.
-pub(super) fn problems(runs: &[ComparedFleets]) -> Vec<String> {
+pub fn problems(runs: &[ComparedFleets]) -> Vec<String> {
     let mut lines = Vec::new();
     for outcome in runs.iter().flat_map(ComparedFleets::outcomes) {
         let who = format!("{} of {}", outcome.recipe, clients(outcome.clients));
@@ -345,21 +345,21 @@ fn glyphs(charset: Charset) -> Glyphs {
 
 /// The figures of a herd and a chain of one size.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Point {
+struct Point {
     pub clients: u32,
     pub herd: f64,
     pub chain: f64,
 }
 
 /// Explains the characters of all plots.
-pub(super) fn legend(charset: Charset) -> String {
+fn legend(charset: Charset) -> String {
     let Glyphs { herd, chain, both, .. } = glyphs(charset);
     format!("{herd} herd  {chain} chain  {both} both, over the number of clients; both axes are logarithmic")
 }
 
 /// Returns the plot below its title. Zeros have no place on a logarithmic axis and are left out.
 /// Without two sizes there is nothing to plot, and the text is empty.
-pub(super) fn plot(title: &str, points: &[Point], charset: Charset) -> String {
+fn plot(title: &str, points: &[Point], charset: Charset) -> String {
     let mut points = points.to_vec();
     points.sort_by_key(|point| point.clients);
     let values = || points.iter().flat_map(|point| [point.herd, point.chain]).filter(|value| *value > 0.0);

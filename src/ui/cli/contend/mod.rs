@@ -8,7 +8,7 @@
 //! as [`ServerTimeout`] says.
 
 mod figures;
-pub(super) mod options;
+mod options;
 mod plot_page;
 
 use std::cell::Cell;
@@ -44,7 +44,7 @@ use lockscope_model::text::human::{count, exact_seconds, latency, rate};
 use options::PlotFile;
 use plot_page::{RunConditions, plot_page, server_versions};
 
-pub(super) use options::{CompareOptions, ContendOptions};
+pub use options::{CompareOptions, ContendOptions};
 
 #[cfg(test)]
 mod tests;
@@ -53,7 +53,7 @@ mod tests;
 mod testing;
 
 /// Runs one fleet and prints its outcome.
-pub(super) async fn contend(
+pub async fn contend(
     settings: &ResolvedOptions,
     options: &ContendOptions,
     out: &mut (impl AsyncWrite + Unpin),
@@ -74,7 +74,7 @@ pub(super) async fn contend(
 }
 
 /// Runs herds and chains and prints them side by side.
-pub(super) async fn compare(
+pub async fn compare(
     settings: &ResolvedOptions,
     options: &CompareOptions,
     out: &mut (impl AsyncWrite + Unpin),

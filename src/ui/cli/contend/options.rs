@@ -21,7 +21,7 @@ use lockscope_lock::{Access, Algorithm, Naming};
 
 const DEFAULT_ROUNDS: u32 = 100;
 
-pub(super) const DEFAULT_LEASES: NonZeroU32 = NonZeroU32::new(2).expect("two is not zero");
+const DEFAULT_LEASES: NonZeroU32 = NonZeroU32::new(2).expect("two is not zero");
 
 /// The options of `lockscope contend`.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -259,7 +259,7 @@ enum PlotFormat {
 
 impl PlotFile {
     /// Returns a parser of paths whose extension names a format.
-    pub(super) fn parser() -> impl TypedValueParser<Value = Self> {
+    fn parser() -> impl TypedValueParser<Value = Self> {
         PathBufValueParser::new().try_map(|path| {
             let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
             let format = match extension.as_deref() {

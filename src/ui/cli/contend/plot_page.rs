@@ -32,7 +32,7 @@ const MODEL: &str = "model";
 /// The column of a bound.
 const AT_MOST_COLUMN: &str = "At most";
 
-pub(super) fn plot_page(comparison: &Comparison, conditions: &RunConditions) -> PlotPage {
+pub fn plot_page(comparison: &Comparison, conditions: &RunConditions) -> PlotPage {
     PlotPage {
         title: "What a lock costs: herd, chain and look-ahead chain".to_owned(),
         summary: comparison.conclusion(),
@@ -212,20 +212,20 @@ fn requests(exact: f64) -> PlotValue {
     PlotValue { field: "requests.per_acquisition", exact, shown: ratio(exact) }
 }
 
-pub(super) fn throughput_of(outcome: &FleetOutcome) -> PlotValue {
+fn throughput_of(outcome: &FleetOutcome) -> PlotValue {
     throughput(outcome.acquisitions_per_second)
 }
 
-pub(super) fn events_of(outcome: &FleetOutcome) -> Option<PlotValue> {
+fn events_of(outcome: &FleetOutcome) -> Option<PlotValue> {
     (outcome.acquisitions > 0).then(|| events(outcome.watch_events.per_acquisition))
 }
 
-pub(super) fn requests_of(outcome: &FleetOutcome) -> Option<PlotValue> {
+fn requests_of(outcome: &FleetOutcome) -> Option<PlotValue> {
     (outcome.acquisitions > 0).then(|| requests(outcome.requests.per_acquisition))
 }
 
 /// Returns p50, p90 and p99; nothing without a wait.
-pub(super) fn waits_of(outcome: &FleetOutcome) -> Vec<PlotValue> {
+fn waits_of(outcome: &FleetOutcome) -> Vec<PlotValue> {
     let waits = &outcome.wait_ms;
     let quantiles =
         [("wait_ms.p50", "p50", waits.p50), ("wait_ms.p90", "p90", waits.p90), ("wait_ms.p99", "p99", waits.p99)];
@@ -239,30 +239,30 @@ pub(super) fn waits_of(outcome: &FleetOutcome) -> Vec<PlotValue> {
 
 /// Returns milliseconds as in the JSON, with microseconds as decimals.
 #[expect(clippy::cast_precision_loss, reason = "a time of a run is below 2^53 microseconds")]
-pub(super) fn millis(time: Duration) -> f64 {
+fn millis(time: Duration) -> f64 {
     time.as_micros() as f64 / 1000.0
 }
 
-pub(super) fn modelled_throughput(outcome: &FleetOutcome, scenario: &Scenario) -> Option<PlotValue> {
+fn modelled_throughput(outcome: &FleetOutcome, scenario: &Scenario) -> Option<PlotValue> {
     throughput_at_most(outcome, scenario.hold, scenario.link_delay).map(throughput)
 }
 
-pub(super) fn modelled_events(outcome: &FleetOutcome) -> Option<PlotValue> {
+fn modelled_events(outcome: &FleetOutcome) -> Option<PlotValue> {
     events_at_most(outcome).map(events)
 }
 
-pub(super) fn modelled_requests(outcome: &FleetOutcome) -> Option<PlotValue> {
+fn modelled_requests(outcome: &FleetOutcome) -> Option<PlotValue> {
     requests_at_most(outcome).map(requests)
 }
 
-pub(super) fn modelled_wait(outcome: &FleetOutcome) -> Option<PlotValue> {
+fn modelled_wait(outcome: &FleetOutcome) -> Option<PlotValue> {
     let exact = wait_ms(outcome)?;
     Some(PlotValue { field: "wait_ms.p50", exact, shown: latency(Duration::from_secs_f64(exact / 1000.0)) })
 }
 
 /// Returns the most watch events per acquisition: in a herd one for every change and waiter, in
 /// chains one for each watched predecessor. Returns `None` without an acquisition.
-pub(super) fn events_at_most(outcome: &FleetOutcome) -> Option<f64> {
+fn events_at_most(outcome: &FleetOutcome) -> Option<f64> {
     let modelled = &outcome.watch_events;
     let each = |all: u64| (outcome.acquisitions > 0).then(|| per(all, outcome.acquisitions));
     match (outcome.recipe, outcome.clients) {
@@ -275,7 +275,7 @@ pub(super) fn events_at_most(outcome: &FleetOutcome) -> Option<f64> {
 
 /// Returns the most requests per acquisition: create, list and delete, plus one for each event of a
 /// herd, or the watch and the listing of a chain. Returns `None` without an acquisition.
-pub(super) fn requests_at_most(outcome: &FleetOutcome) -> Option<f64> {
+fn requests_at_most(outcome: &FleetOutcome) -> Option<f64> {
     let events = events_at_most(outcome)?;
     Some(match (outcome.recipe, outcome.clients) {
         ("herd", _) => 3.0 + events,
@@ -289,7 +289,7 @@ pub(super) fn requests_at_most(outcome: &FleetOutcome) -> Option<f64> {
 
 /// Returns the most acquisitions per second that the holds and link delays allow. Returns `None`
 /// when these take no time, so that only the servers limit the rate.
-pub(super) fn throughput_at_most(outcome: &FleetOutcome, hold: Duration, link_delay: Duration) -> Option<f64> {
+fn throughput_at_most(outcome: &FleetOutcome, hold: Duration, link_delay: Duration) -> Option<f64> {
     let round_trips = match (outcome.recipe, outcome.clients) {
         // A create, and later a delete, with no other waiter in between.
         (_, 0..=1) | ("herd", _) => 2,
@@ -302,7 +302,7 @@ pub(super) fn throughput_at_most(outcome: &FleetOutcome, hold: Duration, link_de
 
 /// Returns the wait of a client behind all others at the measured rate, in milliseconds. Returns
 /// `None` without an acquisition, or without others.
-pub(super) fn wait_ms(outcome: &FleetOutcome) -> Option<f64> {
+fn wait_ms(outcome: &FleetOutcome) -> Option<f64> {
     let others = f64::from(outcome.clients.saturating_sub(1));
     let is_known = others > 0.0 && outcome.acquisitions_per_second > 0.0;
     is_known.then(|| 1000.0 * others / outcome.acquisitions_per_second)
@@ -313,7 +313,7 @@ const MAX_VERSION_WAIT: Duration = Duration::from_secs(2);
 
 /// The conditions of a comparison that its result does not contain.
 #[derive(Clone, Debug)]
-pub(super) struct RunConditions {
+pub struct RunConditions {
     /// The start of the comparison, by this machine's clock.
     pub started: Timestamp,
     /// Whether times are written in UTC.
@@ -328,7 +328,7 @@ pub(super) struct RunConditions {
 
 /// Returns the distinct versions of the servers; empty when they are not asked or do not answer
 /// soon.
-pub(super) async fn server_versions(fleet: &FleetOptions) -> Vec<String> {
+pub async fn server_versions(fleet: &FleetOptions) -> Vec<String> {
     let asked = async {
         let dialer = Dialer::new(&fleet.connection).await.ok()?;
         Some(dialer.ask_each(Word::Srvr).await)
@@ -349,7 +349,7 @@ fn short(version: &str) -> String {
 }
 
 /// Returns the conditions with their names.
-pub(super) fn named_conditions(comparison: &Comparison, conditions: &RunConditions) -> Vec<(String, String)> {
+fn named_conditions(comparison: &Comparison, conditions: &RunConditions) -> Vec<(String, String)> {
     let RunConditions { started, utc, versions, scenario, sizes } = conditions;
     let spread =
         if scenario.spread == 0 { String::new() } else { format!(", {} % longer or shorter", scenario.spread) };
@@ -386,6 +386,6 @@ pub(super) fn named_conditions(comparison: &Comparison, conditions: &RunConditio
     .to_vec()
 }
 
-pub(super) fn list(sizes: &[u32]) -> String {
+fn list(sizes: &[u32]) -> String {
     sizes.iter().map(|size| count(*size)).collect::<Vec<_>>().join(", ")
 }

@@ -30,14 +30,10 @@ use lockscope_model::text::human;
 /// Why there is no plan at this moment.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct NotPlanned(pub String);
+pub struct NotPlanned(pub String);
 
 /// Returns the node's stat; `None` when it does not exist.
-pub(super) async fn stat(
-    client: &Client,
-    path: &ZnodePath,
-    settings: &ResolvedOptions,
-) -> anyhow::Result<Option<ZnodeStat>> {
+pub async fn stat(client: &Client, path: &ZnodePath, settings: &ResolvedOptions) -> anyhow::Result<Option<ZnodeStat>> {
     match timeout(settings.timeout, client.check_stat(path.as_str())).await {
         Ok(Ok(stat)) => Ok(stat.as_ref().map(stat_of)),
         Ok(Err(Error::BadArguments(why))) => bail!("{path} cannot be sent to a server: {why}; correct the path"),
@@ -47,7 +43,7 @@ pub(super) async fn stat(
 }
 
 /// Returns the plan of the deletion, with everything known about the node now.
-pub(super) async fn plan_of(
+pub async fn plan_of(
     client: &Client,
     settings: &ResolvedOptions,
     path: &ZnodePath,
@@ -108,7 +104,7 @@ async fn read_locks(settings: &ResolvedOptions) -> anyhow::Result<LockTable> {
 }
 
 /// Writes the plan, one fact per line.
-pub(super) fn plan(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
+pub fn plan(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
     production(out, plan)?;
     for node in plan.nodes() {
         let verb = match plan.action() {
@@ -149,12 +145,7 @@ pub(super) fn plan(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
 
 /// Writes the plan to delete empty lock parents: how many are deleted, how many are left and why,
 /// and the first few of each.
-pub(super) fn empties(
-    out: &mut impl Write,
-    empties: &Empties,
-    below: &ZnodePath,
-    older_than: Duration,
-) -> io::Result<()> {
+pub fn empties(out: &mut impl Write, empties: &Empties, below: &ZnodePath, older_than: Duration) -> io::Result<()> {
     production(out, &empties.plan)?;
     let age = human::duration(older_than);
     let (chosen, below) = (empties.chosen(), escaped(below.as_str()));
@@ -177,7 +168,7 @@ pub(super) fn empties(
 }
 
 /// Writes the result for empty lock parents.
-pub(super) fn show_emptied(out: &mut impl Write, report: &EmptiesReport) -> io::Result<()> {
+pub fn show_emptied(out: &mut impl Write, report: &EmptiesReport) -> io::Result<()> {
     for (group, says) in report.left.values() {
         writeln!(out, "Left: {}: each {says}", human::count(group.count))?;
         first(out, group)?;
@@ -220,28 +211,28 @@ fn production(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
 const MAX_ANSWER_BYTES: u64 = 4096;
 
 /// The error when a confirmation is needed and there is no terminal.
-pub(super) const NO_TERMINAL: &str =
+pub const NO_TERMINAL: &str =
     "there is no terminal to ask on: see what would be done with --dry-run, and confirm it with --yes";
 
-pub(super) fn open_audit(settings: &ResolvedOptions) -> anyhow::Result<Audit> {
+pub fn open_audit(settings: &ResolvedOptions) -> anyhow::Result<Audit> {
     let path = settings.audit_log.as_deref();
     let path = path.context("there is no home directory to keep the audit log in: name a file with --audit-log")?;
     Ok(Audit::open(path)?)
 }
 
 /// Returns whether there is a person to ask.
-pub(super) fn can_ask() -> bool {
+pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Returns the context of an ensemble that people depend on, if `--yes` was given without its name.
-pub(super) fn unnamed_context<'a>(plan: &'a DeletePlan, options: &DeleteOptions) -> Option<&'a str> {
+pub fn unnamed_context<'a>(plan: &'a DeletePlan, options: &DeleteOptions) -> Option<&'a str> {
     let context = plan.production().filter(|_| options.yes)?;
     (options.production.as_deref() != Some(context)).then_some(context)
 }
 
 /// Asks on the terminal. The end of the input counts as an empty answer.
-pub(super) async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> anyhow::Result<String> {
+pub async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> anyhow::Result<String> {
     let is_live = plan.nodes().iter().any(admin::PlannedNode::may_be_live_holder);
     let question = match wanted {
         Confirmation::Yes => "Do it? [y/N] ".to_owned(),

@@ -24,7 +24,7 @@ use lockscope_live::{admin, zk};
 use lockscope_model::queue::{Change, LockTable};
 
 /// Finds the nodes, shows the plan, asks, deletes one after the other, and prints the result.
-pub(super) async fn run(
+pub async fn run(
     settings: &ResolvedOptions,
     options: &DeleteOptions,
     below: &ZnodePath,

@@ -29,7 +29,7 @@ use lockscope_live::{admin, zk};
 use lockscope_model::diagnose::Unaware;
 
 /// Examines the node or the nodes, shows the plan, asks, deletes, and prints the result.
-pub(super) async fn run(
+pub async fn run(
     settings: &ResolvedOptions,
     options: &DeleteOptions,
     out: &mut impl Write,

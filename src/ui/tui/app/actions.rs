@@ -121,7 +121,7 @@ impl App {
         Update::redraw()
     }
 
-    pub(super) fn filter_by(&mut self, text: Option<&str>) {
+    fn filter_by(&mut self, text: Option<&str>) {
         if let Some(text) = text {
             self.look_for(text);
             self.looked_for(text);
@@ -138,7 +138,7 @@ impl App {
     }
 
     /// Chooses the second column to sort by, which orders rows that are equal in the first.
-    pub(super) fn then_by(&mut self, column: Option<&str>) {
+    fn then_by(&mut self, column: Option<&str>) {
         let width = self.list_width();
         let sorted = self.navigation.screen.list().map_or(Ok(()), |list| list.then_by(self, column, width));
         self.say_what_sorts(sorted);
@@ -163,7 +163,7 @@ impl App {
     }
 
     /// Pauses the screen, or resumes it.
-    pub(super) fn turn_pause(&mut self) {
+    fn turn_pause(&mut self) {
         match self.shown {
             Shown::Paused(_) => self.shown = Shown::Live,
             _ => self.shown.pause(self.wall, &self.live, self.test_clients.fleets()),
@@ -172,7 +172,7 @@ impl App {
 
     /// Switches between the list of the screen and its picture. On Locks, shows or hides the graph
     /// of watch events below the list.
-    pub(super) fn turn_picture(&mut self) {
+    fn turn_picture(&mut self) {
         match self.screen() {
             Screen::Locks => self.navigation.turn_graph(),
             Screen::Queue => self.test_clients.motion_mut().turn_queue_picture(),
@@ -181,12 +181,12 @@ impl App {
     }
 
     /// Switches between large pictures, for viewers far from the screen, and the usual size.
-    pub(super) fn turn_large(&mut self) {
+    fn turn_large(&mut self) {
         let is_of_queue = self.screen() == Screen::Queue;
         self.test_clients.motion_mut().turn_large(is_of_queue);
     }
 
-    pub(super) fn copy(&mut self) -> Update {
+    fn copy(&mut self) -> Update {
         let Some(text) = self.navigation.screen.list().and_then(|list| list.copied(self)) else {
             self.show_failure("There is nothing selected to copy.".to_owned());
             return Update::redraw();
@@ -216,7 +216,7 @@ struct Export<'a, T> {
 
 impl App {
     /// Exports all rows of the screen's list, including those that are scrolled out of view.
-    pub(super) fn export(&mut self) -> Update {
+    fn export(&mut self) -> Update {
         let exported = self
             .navigation
             .screen
@@ -331,7 +331,7 @@ impl App {
 
     /// Stops the command whose output is on the screen. `None` when none runs there, or when a
     /// search is to be cleared first.
-    pub(super) fn stop_own(&self) -> Option<Update> {
+    fn stop_own(&self) -> Option<Update> {
         let stops = self.navigation.screen == Screen::Output && self.runs_command() && !self.is_narrowed();
         stops.then(|| Update::effect(Effect::StopCommand))
     }
@@ -420,7 +420,7 @@ impl App {
     }
 
     /// Shows the list of ensembles. The open one stays open.
-    pub(super) fn go_to_ensembles(&mut self) -> Update {
+    fn go_to_ensembles(&mut self) -> Update {
         if self.ensembles.is_none() {
             let why =
                 "All locks show already: {filter} filters them. lockscope --all-contexts shows several ensembles.";
@@ -450,12 +450,12 @@ impl App {
     }
 
     /// Whether a path names a lock of any ensemble, rather than of the open one.
-    pub(super) fn looks_in_ensembles(&self) -> bool {
+    fn looks_in_ensembles(&self) -> bool {
         self.ensembles.is_some() && (self.is_outside() || self.screen() == Screen::Ensembles)
     }
 
     /// Looks for a lock at a path in all ensembles.
-    pub(super) fn seek_in_ensembles(&mut self, path: Option<&str>) {
+    fn seek_in_ensembles(&mut self, path: Option<&str>) {
         match path.map(ZnodePath::new) {
             // Says how a lock is named.
             None => self.open_path(None),
@@ -584,7 +584,7 @@ impl App {
     }
 
     /// Switches to another context. Without a name, shows the names of the contexts.
-    pub(super) fn go_to_context(&mut self, name: Option<&str>) -> Update {
+    fn go_to_context(&mut self, name: Option<&str>) -> Update {
         let Some(name) = name else {
             self.show_notice(self.known_contexts());
             return Update::redraw();

@@ -19,7 +19,7 @@ const MAX_TYPOS: usize = 2;
 
 /// The state of the screen that decides what a key means.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KeyPlace {
+pub struct KeyPlace {
     pub screen: Screen,
     /// Whether a text page has the keys.
     pub reads_text: bool,
@@ -31,7 +31,7 @@ pub(super) struct KeyPlace {
 /// The command of a key. The keys of playback come first when a recording is shown, then the keys
 /// of the tour while it runs, then commands of this screen, then paging in a text, then commands
 /// that work everywhere.
-pub(super) fn command(key: Key, place: KeyPlace, bindings: &Bindings) -> Option<Command> {
+pub fn command(key: Key, place: KeyPlace, bindings: &Bindings) -> Option<Command> {
     let KeyPlace { screen, reads_text, in_tour, in_past } = place;
     let has_key = |entry: &&CommandEntry| bindings.keys(entry).contains(&key);
     let of_key = || commands().filter(|entry| screen.has(entry.command)).filter(has_key);
@@ -60,7 +60,7 @@ pub(super) fn command(key: Key, place: KeyPlace, bindings: &Bindings) -> Option<
 }
 
 /// Explains why a key does nothing, in a sentence that says what to press instead.
-pub(super) fn strange(key: Key, place: KeyPlace, bindings: &Bindings, ascii: bool) -> String {
+pub fn strange(key: Key, place: KeyPlace, bindings: &Bindings, ascii: bool) -> String {
     if let Some(sentence) = habit(key, bindings) {
         return sentence;
     }
@@ -78,7 +78,7 @@ pub(super) fn strange(key: Key, place: KeyPlace, bindings: &Bindings, ascii: boo
 
 /// Finds the command with that name or synonym, or the only command whose name starts with `name`.
 /// A single letter means the command of that key.
-pub(super) fn named(name: &str, screen: Screen, bindings: &Bindings) -> Result<&'static CommandEntry, NoSuchCommand> {
+pub fn named(name: &str, screen: Screen, bindings: &Bindings) -> Result<&'static CommandEntry, NoSuchCommand> {
     if let Some(entry) = commands().find(|entry| entry.name == name || entry.synonyms.contains(&name)) {
         return Ok(entry);
     }
@@ -101,7 +101,7 @@ pub(super) fn named(name: &str, screen: Screen, bindings: &Bindings) -> Result<&
 }
 
 /// The name nearest to an unknown one; `None` when none is similar enough.
-pub(super) fn nearest_name(name: &str) -> Option<&'static str> {
+fn nearest_name(name: &str) -> Option<&'static str> {
     let names = commands().flat_map(|entry| [entry.name].into_iter().chain(entry.synonyms.iter().copied()));
     let distances = names.map(|other| (strsim::osa_distance(name, other), other));
     let nearest = distances.min().filter(|(distance, other)| *distance <= MAX_TYPOS && *distance < other.len());
@@ -120,7 +120,7 @@ pub enum NoSuchCommand {
 }
 
 impl NoSuchCommand {
-    pub(super) fn sentence(&self, bindings: &Bindings) -> String {
+    pub fn sentence(&self, bindings: &Bindings) -> String {
         let (help, complete) = (bindings.name(Command::Go(Screen::Help)), FixedKey::Complete.name());
         match self {
             Self::Unknown(name) => {
@@ -231,7 +231,7 @@ fn understood(command: &str, keys: &[String]) -> Result<(&'static CommandEntry, 
 }
 
 /// Returns the key of this name, if it can be bound. The error is a part of a sentence.
-pub(super) fn bindable(name: &str) -> Result<Key, String> {
+fn bindable(name: &str) -> Result<Key, String> {
     let key = Key::read(name).filter(|key| !FixedKey::Interrupt.is(*key));
     key.ok_or_else(|| format!("`{name}` cannot be bound: choose a letter, ctrl-d, space, tab, f5 or page-down"))
 }

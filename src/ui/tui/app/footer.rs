@@ -16,7 +16,7 @@ use lockscope_model::queue::LockName;
 
 /// The contents of the last line in place of the keys.
 #[derive(Debug, Default)]
-pub(super) struct Footer {
+pub struct Footer {
     /// The open prompt.
     pub prompt: Option<Prompt>,
     pub notice: Option<Notice>,

@@ -164,7 +164,7 @@ impl App {
         self.only_pane(self.size.0).unwrap_or(at)
     }
 
-    pub(super) fn type_key(&mut self, key: Key) -> Update {
+    fn type_key(&mut self, key: Key) -> Update {
         let Some(mut prompt) = self.footer.prompt.take() else { return Update::default() };
         match (FixedKey::typed(key), prompt.purpose) {
             (Some(FixedKey::Leave), PromptPurpose::Filter) => self.look_for(""),
@@ -255,7 +255,7 @@ const MAX_OFFERED: usize = 50;
 impl App {
     /// Returns the completed lines for a typed line, the most likely first. Linear in the number of
     /// locks when the argument is a lock or a node.
-    pub(super) fn completions(&self, line: &str) -> Vec<String> {
+    fn completions(&self, line: &str) -> Vec<String> {
         let Some((name, typed)) = line.trim_start().split_once(char::is_whitespace) else {
             return self.offered_names(line.trim_start());
         };
@@ -410,7 +410,7 @@ impl App {
     }
 
     /// The command in the footer at that column.
-    pub(super) fn hint_at(&self, column: u16) -> Option<Command> {
+    fn hint_at(&self, column: u16) -> Option<Command> {
         let mut x = MARGIN;
         for hint in self.hints(usize::from(self.size.0)) {
             if (x..x + hint.width()).contains(&usize::from(column)) {
@@ -555,7 +555,7 @@ impl App {
     }
 
     /// The screen whose tab is at a column.
-    pub(super) fn tab_at(&self, column: u16) -> Option<Screen> {
+    fn tab_at(&self, column: u16) -> Option<Screen> {
         let mut end = 0;
         self.tabs().into_iter().find_map(|(screen, text)| {
             end += width(&text);

@@ -26,7 +26,7 @@ use lockscope_model::queue::{LockId, LockName, LockQueue};
 
 /// The user's place: the screen, its pane, and what is open on it.
 #[derive(Debug)]
-pub(super) struct Navigation {
+pub struct Navigation {
     pub screen: Screen,
     pub way_back: WayBack,
     /// The lock whose queue was opened last.
@@ -179,7 +179,7 @@ impl App {
         }
     }
 
-    pub(super) fn scroll_page(&mut self, by: isize) {
+    fn scroll_page(&mut self, by: isize) {
         let end = self.focused_page().map_or(0, |shown| shown.end());
         self.navigation.scroll.step(by, end);
     }
@@ -187,7 +187,7 @@ impl App {
 
 /// The search on this screen, and the line of a text where it was found.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Search {
+pub struct Search {
     filter: Filter,
     line: Option<usize>,
 }
@@ -317,7 +317,7 @@ struct Subject {
 
 /// A screen as it was left.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+struct Place {
     subject: Subject,
     open_node: Option<OpenNode>,
     cursors: Cursors,
@@ -326,7 +326,7 @@ pub(super) struct Place {
 
 /// The places to go back to, the latest last, without duplicates.
 #[derive(Debug, Default)]
-pub(super) struct WayBack(VecDeque<Place>);
+pub struct WayBack(VecDeque<Place>);
 
 impl WayBack {
     fn push(&mut self, left: Place, here: &Subject) {
@@ -351,7 +351,7 @@ impl App {
     }
 
     /// The current place, to come back to.
-    pub(super) fn place(&self) -> Place {
+    fn place(&self) -> Place {
         Place {
             subject: self.subject(),
             open_node: self.navigation.node.clone(),
@@ -366,7 +366,7 @@ impl App {
 
     /// Goes to a screen whose lock, session or node is already open. `left` is the place before
     /// these were opened.
-    pub(super) fn go_from(&mut self, left: Place, screen: Screen) {
+    fn go_from(&mut self, left: Place, screen: Screen) {
         self.navigation.show(screen);
         let here = self.subject();
         if matches!(screen, Screen::Locks | Screen::Ensembles) {
@@ -384,7 +384,7 @@ impl App {
     }
 
     /// Returns to the previous place and restores what was open and selected there.
-    pub(super) fn leave(&mut self) {
+    fn leave(&mut self) {
         let Some(Place { subject, open_node, cursors, filter }) = self.navigation.way_back.0.pop_back() else {
             return self.navigation.show(self.last_resort());
         };

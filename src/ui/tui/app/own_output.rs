@@ -64,7 +64,7 @@ pub enum CommandReport {
 
 /// The output of the latest command.
 #[derive(Debug)]
-pub(super) struct OwnOutput {
+pub struct OwnOutput {
     name: String,
     shown: String,
     lines: Vec<Vec<u8>>,
@@ -133,7 +133,7 @@ impl OwnOutput {
 
 /// A command that runs if the user says yes.
 #[derive(Debug)]
-pub(super) struct Question {
+pub struct Question {
     pub command: PreparedCommand,
     /// Whether its values are of an earlier moment.
     pub of_past: bool,
@@ -142,7 +142,7 @@ pub(super) struct Question {
 
 /// The user's own commands as they run.
 #[derive(Debug, Default)]
-pub(super) struct OwnRuns {
+pub struct OwnRuns {
     pub question: Option<Question>,
     pub output: Option<OwnOutput>,
 }

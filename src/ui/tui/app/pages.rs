@@ -148,7 +148,7 @@ impl App {
     }
 
     /// The lines that the bar of a recording and the tour's caption take.
-    pub(super) fn caption_height(&self) -> u16 {
+    fn caption_height(&self) -> u16 {
         let bar = if self.replay().is_some() { PAST_BAR_HEIGHT } else { 0 };
         let fill = |step: &Step| self.settings.bindings.fill(&step.caption);
         let captions = self.tour().map(|tour| tour.scene().steps.iter().map(fill));
@@ -359,7 +359,7 @@ const MIN_TEXT_HEIGHT: u16 = 6;
 /// The screen, terminal size, open lock and single shown pane that a height of the box below the
 /// list belongs to. While these stay the same, the box only grows, so that moving the selection
 /// does not move the list.
-pub(super) type SideOf = (Screen, (u16, u16), Option<LockId>, Option<usize>);
+pub type SideOf = (Screen, (u16, u16), Option<LockId>, Option<usize>);
 
 impl App {
     /// Computes the layout.
@@ -456,7 +456,7 @@ impl App {
     }
 
     /// The findings of the lock that is selected in Locks; `None` when there are none.
-    pub(super) fn selected_lock_page(&self, width: u16) -> Option<Page> {
+    fn selected_lock_page(&self, width: u16) -> Option<Page> {
         let world = self.world();
         let lock = world.table().lock(self.cursors.locks.selected(world.locks())?)?;
         let found: Vec<_> = world.diagnosis().of(lock.id()).collect();
@@ -518,7 +518,7 @@ impl App {
     }
 
     /// The text below Locks in a box of that size; `None` when the graph is shown instead.
-    pub(super) fn below_locks_page(&self, area: Area) -> Option<Page> {
+    fn below_locks_page(&self, area: Area) -> Option<Page> {
         if self.navigation.shows_graph {
             return None;
         }
@@ -528,7 +528,7 @@ impl App {
 
     /// The minimum and the wanted height of that box, in lines. `left` is the number of lines that
     /// the rows leave free.
-    pub(super) fn below_locks_wish(&self, left: u16) -> (u16, u16) {
+    fn below_locks_wish(&self, left: u16) -> (u16, u16) {
         let width = self.size.0;
         let wrong = self.selected_lock_page(width).filter(|_| !self.navigation.shows_graph);
         let (least, wanted) = match self.below_locks_page(Area { width, height: u16::MAX, ..Area::default() }) {

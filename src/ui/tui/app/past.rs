@@ -58,12 +58,12 @@ impl Recording {
     }
 
     /// Whether this console writes the recording, into memory.
-    pub(super) fn is_written_here(&self) -> bool {
+    fn is_written_here(&self) -> bool {
         self.in_memory && self.batches.is_some()
     }
 
     /// Moves the beginning back.
-    pub(super) fn begins(&mut self, since: Timestamp) {
+    fn begins(&mut self, since: Timestamp) {
         self.since = Some(self.since.map_or(since, |before| before.min(since)));
     }
 
@@ -182,7 +182,7 @@ impl App {
 }
 
 /// The argument that means the start of the recording, in place of a time.
-pub(super) const START: &str = "start";
+pub const START: &str = "start";
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -297,7 +297,7 @@ fn read_time(text: &str, end: Timestamp, utc: bool) -> Result<Timestamp, String>
 
 /// The state of the import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PastImport {
+pub struct PastImport {
     /// The folders of the servers on this machine.
     found: Vec<PathBuf>,
     /// Whether an import is under way.
@@ -424,7 +424,7 @@ impl App {
     }
 
     /// Returns the elections that nobody leads and whose last leader was not seen.
-    pub(super) fn leaderless(&self) -> impl Iterator<Item = ZnodePath> {
+    fn leaderless(&self) -> impl Iterator<Item = ZnodePath> {
         let (table, diagnosis) = (self.live.table(), self.live.diagnosis());
         let found = diagnosis.findings().filter(|finding| finding.code == Code::NobodyLeads);
         let locks = found.filter_map(|finding| table.lock(finding.lock.id));

@@ -21,7 +21,7 @@ const NOT_IN_THE_PAST: &str = "This is the past: {live} goes back to live, where
 
 /// What the screen shows.
 #[derive(Debug, Default)]
-pub(super) enum Shown {
+pub enum Shown {
     /// The live ensemble.
     #[default]
     Live,
@@ -38,8 +38,8 @@ pub struct Paused {
     pub at: Timestamp,
     /// The number of changes since then.
     pub missed: u64,
-    pub(super) world: World,
-    pub(super) fleets: Fleets,
+    world: World,
+    fleets: Fleets,
 }
 
 impl Shown {
@@ -257,7 +257,7 @@ impl Replay {
     }
 
     /// The state at the shown moment; `None` until it has been read.
-    pub(super) fn world(&self) -> Option<&World> {
+    fn world(&self) -> Option<&World> {
         self.world.as_ref()
     }
 

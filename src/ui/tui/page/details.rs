@@ -290,7 +290,7 @@ fn careful(careful: bool) -> Tone {
 }
 
 /// Names the last request by the servers' abbreviation: `CREA` is a create.
-pub(super) fn last_request(abbreviation: &str) -> String {
+pub fn last_request(abbreviation: &str) -> String {
     let request = match abbreviation {
         "" | "NA" => return String::new(),
         "SESS" => "session",

@@ -305,7 +305,7 @@ fn direction(from: (u16, u16), to: (u16, u16)) -> Direction {
 /// Returns `room` rows in the order of the queue. Their priority: watched parents, the first holder
 /// and the first waiter, nodes just deleted, other holders, woken clients, then the rest from the
 /// front.
-pub(super) fn most_important(rows: &[PictureRow], room: usize) -> Vec<&PictureRow> {
+fn most_important(rows: &[PictureRow], room: usize) -> Vec<&PictureRow> {
     if rows.len() <= room {
         return rows.iter().collect();
     }

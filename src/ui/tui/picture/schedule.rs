@@ -46,7 +46,7 @@ pub struct RequestFlight {
 
 /// A thing to show at a given time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Item {
+pub enum Item {
     /// A watch event departs.
     Start(Flight),
     /// A watch event arrives.
@@ -61,7 +61,7 @@ pub(super) enum Item {
 
 /// The items still to be shown, by the time at which they are due.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Schedule {
+pub struct Schedule {
     items: BTreeMap<(Timestamp, u64), Item>,
     /// The number of items ever added.
     added: u64,
@@ -186,7 +186,7 @@ impl Schedule {
 }
 
 /// Returns whether the client starts something new with this step, rather than reacting to others.
-pub(super) fn begins_step(step: &TraceStep) -> bool {
+pub fn begins_step(step: &TraceStep) -> bool {
     matches!(step, TraceStep::Asks(_) | TraceStep::Releases | TraceStep::Crashes | TraceStep::Expires)
 }
 
@@ -289,7 +289,7 @@ fn fires(path: &ZnodePath, is_deletion: bool, place: &WatchPlace) -> bool {
 
 /// The known nodes, their owners and their changes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Causes {
+struct Causes {
     /// The number of noted entries.
     noted: u64,
     changes: VecDeque<NodeChange>,

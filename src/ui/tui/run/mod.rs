@@ -550,7 +550,7 @@ const RELEASES_WITHIN: Duration = Duration::from_millis(20);
 
 /// The owner of the terminal.
 #[derive(Default)]
-pub(super) enum TerminalUse {
+enum TerminalUse {
     /// The console.
     #[default]
     Ours,

@@ -104,7 +104,7 @@ fn within(view: View<'_>, note: &str, columns: usize) -> String {
     ends.into_iter().find(|part| width(part) <= columns).unwrap_or_default().to_owned()
 }
 
-pub(super) fn panel(view: View<'_>, side: FleetSide, fleet: &FleetView, columns: u16) -> Panel {
+pub fn panel(view: View<'_>, side: FleetSide, fleet: &FleetView, columns: u16) -> Panel {
     let (app, theme) = (view.app, view.theme);
     let focused = app.fleets().is_pair() && app.side() == side;
     let name = fleet.scenario().algorithm.name();

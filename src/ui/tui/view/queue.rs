@@ -212,7 +212,7 @@ fn state(view: View<'_>, state: ContenderState) -> Cell {
     }
 }
 
-pub(super) fn number(sequence: Option<Sequence>) -> String {
+pub fn number(sequence: Option<Sequence>) -> String {
     sequence.map_or_else(|| "-".to_owned(), |Sequence(number)| number.to_string())
 }
 
@@ -226,7 +226,7 @@ fn letter(mode: RequestMode) -> &'static str {
 }
 
 /// Returns what a waiter watches: a sign, words and their style; `None` for holders.
-pub(super) fn watches(
+pub fn watches(
     view: View<'_>,
     row: &ContenderRow<'_>,
     facts: &Facts<'_>,
@@ -248,7 +248,7 @@ pub(super) fn watches(
 
 /// Draws an arrow to the contenders that the row waits for: a short arrow when the first of them is
 /// the row above. Names as many as fit in `columns`.
-pub(super) fn waits_for<'a>(
+pub fn waits_for<'a>(
     view: View<'_>,
     lock: &'a LockQueue,
     row: &ContenderRow<'_>,

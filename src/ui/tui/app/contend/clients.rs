@@ -21,10 +21,10 @@ use lockscope_lock::Algorithm;
 
 /// The fleets, and the side that the keys act on.
 #[derive(Debug, Default)]
-pub(in crate::tui::app) struct TestClients {
-    pub(super) fleets: Fleets,
-    pub(super) side: FleetSide,
-    pub(super) motion: SlowMotion,
+pub struct TestClients {
+    fleets: Fleets,
+    side: FleetSide,
+    motion: SlowMotion,
     pub comparison: FleetComparison,
 }
 
@@ -292,7 +292,7 @@ impl TestClients {
 
     /// Corrects a fleet whose reported speed differs from the wanted one. Repeats the order at most
     /// once a second.
-    pub(super) fn correct_speed(&mut self, side: FleetSide, now: Timestamp) -> Option<Effect> {
+    fn correct_speed(&mut self, side: FleetSide, now: Timestamp) -> Option<Effect> {
         let holds = self.motion.holds();
         let fleet = self.fleets.fleet_mut(side).filter(|fleet| *fleet.phase() == Phase::Running)?;
         fleet.replay.set_flight(self.motion.flight());
@@ -353,15 +353,15 @@ const IDLE_STEP_INTERVAL: Duration = Duration::from_secs(5);
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent switch, and every combination is valid")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlowMotion {
-    pub(super) speed: Speed,
+    speed: Speed,
     /// Whether the clients are stopped until the user plays a step.
-    pub(super) is_stopped: bool,
+    is_stopped: bool,
     /// Whether the user is idle. The clients then take one step every 5 s, whatever their speed.
-    pub(super) is_idle: bool,
-    pub(super) last_step: Timestamp,
+    is_idle: bool,
+    last_step: Timestamp,
     /// When each side was last sent a `Hold` order, which starts or ends stepping.
-    pub(super) told: [Option<Timestamp>; 2],
-    pub(super) shows_picture: bool,
+    told: [Option<Timestamp>; 2],
+    shows_picture: bool,
     shows_queue_picture: bool,
     is_large: bool,
 }
@@ -422,17 +422,17 @@ impl SlowMotion {
     }
 
     /// Resets to full speed and lists, for new clients. Keeps the size of the pictures.
-    pub(super) fn leave(&mut self) {
+    fn leave(&mut self) {
         *self = Self { is_large: self.is_large, ..Self::default() };
     }
 
     /// Returns how long a watch event travels in the picture: half of the time between two steps.
-    pub(super) fn flight(&self) -> Duration {
+    fn flight(&self) -> Duration {
         self.speed.interval().unwrap_or(FLIGHT_AT_FULL_SPEED * 2) / 2
     }
 
     /// Returns whether the clients wait for a `Step` order before each step.
-    pub(super) fn holds(&self) -> bool {
+    fn holds(&self) -> bool {
         self.is_stopped || self.interval().is_some()
     }
 
@@ -444,7 +444,7 @@ impl SlowMotion {
 
     /// Returns when the next automatic step is due; `None` if the clients are stopped or do not
     /// wait between steps.
-    pub(super) fn next_step(&self) -> Option<Timestamp> {
+    fn next_step(&self) -> Option<Timestamp> {
         let interval = self.interval().filter(|_| !self.is_stopped)?;
         Some(self.last_step.plus(interval))
     }
@@ -504,7 +504,7 @@ impl FleetComparison {
 
     /// Starts a comparison and discards the results of an earlier one. Returns the effect that runs
     /// the fleets one after the other; `None` when there are none.
-    pub(in crate::tui::app) fn begin(&mut self, scenarios: Vec<Scenario>) -> Option<Effect> {
+    fn begin(&mut self, scenarios: Vec<Scenario>) -> Option<Effect> {
         let effect = (!scenarios.is_empty()).then(|| Effect::CompareFleets(scenarios.clone()));
         *self = Self { planned: scenarios, ..Self::default() };
         effect

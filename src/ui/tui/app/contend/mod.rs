@@ -23,7 +23,7 @@ use lockscope_model::queue::{ContenderRow, ContenderState, LockQueue};
 
 pub use acts::{CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination};
 pub use clients::SlowMotion;
-pub(super) use clients::TestClients;
+pub use clients::TestClients;
 
 /// The half of the screen that shows a fleet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -19,7 +19,7 @@ use lockscope_live::admin::{Confirmation, DeletePlan, NoPlan, TargetKind};
 use lockscope_model::diagnose::{Diagnosis, TableAt, Unaware};
 use lockscope_model::queue::{ContenderState, LockQueue, LockTable};
 
-pub(super) use outcome::Deletions;
+pub use outcome::Deletions;
 pub use outcome::{Tags, Working};
 
 const READ_ONLY: &str = "To delete, start `lockscope --write`, or use `lockscope delete`.";
@@ -198,7 +198,7 @@ struct AnswerBasis {
 }
 
 /// Returns an error message as a sentence, with a capital letter and a full stop.
-pub(super) fn sentence(words: &str) -> String {
+fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     first.into_iter().chain(letters).chain(['.']).collect()
@@ -227,7 +227,7 @@ impl App {
     }
 
     /// Returns why no deletion can start now, whatever is selected; `None` if one can.
-    pub(super) fn why_no_deletion(&self) -> Option<String> {
+    fn why_no_deletion(&self) -> Option<String> {
         if !self.settings.write {
             return Some(READ_ONLY.to_owned());
         }

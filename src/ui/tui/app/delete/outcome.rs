@@ -20,7 +20,7 @@ use lockscope_model::queue::{ClientIdentity, LockName, LockQueue, LockTable};
 
 /// The open plan, the tagged contenders, and the deletion that is being carried out.
 #[derive(Debug, Default)]
-pub(in crate::tui::app) struct Deletions {
+pub struct Deletions {
     /// The plan that the user is asked to confirm.
     pub open: Option<Deletion>,
     /// The confirmed plan that is being carried out.
@@ -35,7 +35,7 @@ impl Deletions {
 
     /// Returns, as a sentence, that a deletion or request is under way; `None` if none is. Only one
     /// runs at a time.
-    pub(super) fn why_busy(&self) -> Option<&'static str> {
+    pub fn why_busy(&self) -> Option<&'static str> {
         self.working.as_ref().map(|working| match working.action() {
             Action::Delete => "A deletion is running: wait for its outcome.",
             Action::Revoke => "An owner is being asked: wait for the outcome.",
@@ -44,7 +44,7 @@ impl Deletions {
 
     /// Stores the recreation guards found for the open plan, or why they could not be determined.
     /// Ignored once the plan is closed. Returns whether a plan is open.
-    pub(super) fn guards_found(&mut self, found: Result<Box<DeletePlan>, String>) -> bool {
+    pub fn guards_found(&mut self, found: Result<Box<DeletePlan>, String>) -> bool {
         let Some(deletion) = &mut self.open else { return false };
         match found {
             Ok(found) => deletion.plan = deletion.plan.clone().guarded_as(&found),
@@ -76,12 +76,12 @@ impl Deletions {
     }
 
     /// Ends the deletion under way. Returns what to show on the screen and in the timeline.
-    pub(super) fn done(&mut self, outcomes: &[NodeOutcome], now: Timestamp) -> Told {
+    fn done(&mut self, outcomes: &[NodeOutcome], now: Timestamp) -> Told {
         Told::new(outcomes, self.working.take(), now)
     }
 
     /// Forgets the confirmed plan, of which nothing was tried.
-    pub(super) fn not_tried(&mut self) {
+    fn not_tried(&mut self) {
         self.working = None;
     }
 }
@@ -126,7 +126,7 @@ impl Tags {
     }
 
     /// Drops the tags of contenders that are gone or were recreated under the same name.
-    pub(super) fn keep(&mut self, table: &LockTable) {
+    fn keep(&mut self, table: &LockTable) {
         self.0.retain(|(path, czxid)| is_there(table, path, *czxid));
     }
 }
@@ -201,7 +201,7 @@ impl Working {
 
 /// What the console reports about a finished deletion.
 #[derive(Debug)]
-pub(super) struct Told {
+struct Told {
     /// The text of the notice, a few sentences.
     text: String,
     /// Whether a deletion or request failed, or an outcome is missing in the audit log.
@@ -419,7 +419,7 @@ impl App {
     }
 
     /// Reads the log again after an entry was written.
-    pub(in crate::tui::app) fn read_audit_again(&mut self) -> Update {
+    fn read_audit_again(&mut self) -> Update {
         Update { redraw: true, effects: self.audit.read_again().into_iter().collect() }
     }
 

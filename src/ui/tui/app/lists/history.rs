@@ -340,7 +340,7 @@ pub struct TimelineList;
 
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum TimelineLine<'a> {
+pub enum TimelineLine<'a> {
     Happening(HappeningLine<'a>),
     Finding(FindingLine<'a>),
     Deletion(DeletionLine<'a>),
@@ -348,7 +348,7 @@ pub(super) enum TimelineLine<'a> {
 
 /// The outcome of a deletion from this console.
 #[derive(Serialize)]
-pub(super) struct DeletionLine<'a> {
+pub struct DeletionLine<'a> {
     at: Option<String>,
     event: &'static str,
     lock: Option<&'a str>,
@@ -362,7 +362,7 @@ pub(super) struct DeletionLine<'a> {
 }
 
 impl<'a> TimelineLine<'a> {
-    pub(super) fn new(entry: &'a TimelineEntry) -> Self {
+    pub fn new(entry: &'a TimelineEntry) -> Self {
         match entry {
             TimelineEntry::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
             TimelineEntry::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),

@@ -37,7 +37,7 @@ pub fn take() -> Record {
     RECORD.take()
 }
 
-pub(super) fn wrote_line(line: &Line<'_>, area: Rect) {
+pub fn wrote_line(line: &Line<'_>, area: Rect) {
     let free = area.width.saturating_sub(columns(line.width()));
     let x = match line.alignment {
         Some(Alignment::Right) => area.x + free,
@@ -71,7 +71,7 @@ pub fn boxed(inner: Rect) {
 }
 
 /// Forgets everything in an area that was cleared.
-pub(super) fn cleared(area: Rect) {
+pub fn cleared(area: Rect) {
     RECORD.with_borrow_mut(|record| {
         record.boxes.retain(|inner| !inner.intersects(area));
         record.texts.retain(|text| {
