@@ -8,8 +8,8 @@ use std::time::Instant;
 use clap::{Parser, Subcommand};
 
 use lockscope_explore::scenario;
-use lockscope_explore::scenario::Scenario;
-use lockscope_explore::search::{Failure, LimitsMet, Walk, run_random, shorten};
+use lockscope_explore::scenario::SimulatedScenario;
+use lockscope_explore::search::{FailedSchedule, LimitsMet, Walk, run_random, shorten};
 use lockscope_explore::story::{Story, tell};
 use lockscope_explore::world::Explored;
 
@@ -20,13 +20,13 @@ const MAX_STATES: usize = 400_000_000;
 ///
 /// A scenario is a text such as `programs=chain,chain rounds=1 faults=2 waits=1 members=1 strangers`.
 #[derive(Parser)]
-struct Arguments {
+struct ExploreArguments {
     #[command(subcommand)]
-    command: Command,
+    command: Task,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum Task {
     /// Takes all schedules of each scenario, and prints their number.
     All {
         /// The scenarios.
@@ -81,21 +81,19 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
-        Command::All { scenarios, limits, max_states } => {
-            each(&scenarios, |scenario| all(scenario, limits, max_states))
-        }
-        Command::Random { scenarios, runs, seed, limits } => {
+    let done = match ExploreArguments::parse().command {
+        Task::All { scenarios, limits, max_states } => each(&scenarios, |scenario| all(scenario, limits, max_states)),
+        Task::Random { scenarios, runs, seed, limits } => {
             each(&scenarios, |scenario| random(scenario, runs, seed, limits))
         }
-        Command::Check { long, runs, first, with } => check(long, runs, first, &with),
-        Command::Suite => {
+        Task::Check { long, runs, first, with } => check(long, runs, first, &with),
+        Task::Suite => {
             for scenario in scenario::random() {
                 println!("{scenario}");
             }
             Ok(())
         }
-        Command::Story { files, update } => files.iter().try_for_each(|file| story(file, update)),
+        Task::Story { files, update } => files.iter().try_for_each(|file| story(file, update)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -112,12 +110,12 @@ fn check(long: bool, runs: Option<u64>, first: bool, with: &[String]) -> Result<
     let random_scenarios = scenario::random();
     // Each algorithm has several scenarios, which share its runs.
     let of_each = runs.div_ceil(scenario::BOUNDS as u64);
-    let mut jobs: Vec<(Scenario, Option<u64>)> =
+    let mut jobs: Vec<(SimulatedScenario, Option<u64>)> =
         random_scenarios.into_iter().map(|scenario| (scenario, Some(of_each))).collect();
     if long {
         jobs.extend(scenario::all().into_iter().map(|scenario| (scenario, None)));
     }
-    let is_wanted = |scenario: &Scenario| {
+    let is_wanted = |scenario: &SimulatedScenario| {
         let text = scenario.to_string();
         with.is_empty() || with.iter().any(|part| text.contains(part.as_str()))
     };
@@ -145,11 +143,11 @@ fn check(long: bool, runs: Option<u64>, first: bool, with: &[String]) -> Result<
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
-fn each(scenarios: &[String], run: impl Fn(Scenario) -> Result<(), String>) -> Result<(), String> {
+fn each(scenarios: &[String], run: impl Fn(SimulatedScenario) -> Result<(), String>) -> Result<(), String> {
     scenarios.iter().try_for_each(|scenario| run(scenario.parse()?))
 }
 
-fn all(scenario: Scenario, shows_limits: bool, max_states: usize) -> Result<(), String> {
+fn all(scenario: SimulatedScenario, shows_limits: bool, max_states: usize) -> Result<(), String> {
     let (name, began) = (scenario.to_string(), Instant::now());
     let mut walk = Walk { max_states, ..Walk::new(scenario) };
     let met = walk.run();
@@ -166,7 +164,7 @@ fn all(scenario: Scenario, shows_limits: bool, max_states: usize) -> Result<(), 
     report(&mut walk.explored, &met.limits, shows_limits, met.failure)
 }
 
-fn random(scenario: Scenario, runs: u64, seed: u64, shows_limits: bool) -> Result<(), String> {
+fn random(scenario: SimulatedScenario, runs: u64, seed: u64, shows_limits: bool) -> Result<(), String> {
     let (name, began) = (scenario.to_string(), Instant::now());
     let mut explored = Explored::new(scenario);
     let met = run_random(&mut explored, seed..seed + runs);
@@ -195,7 +193,7 @@ fn report(
     explored: &mut Explored,
     limits: &LimitsMet,
     shows_limits: bool,
-    failure: Option<Failure>,
+    failure: Option<FailedSchedule>,
 ) -> Result<(), String> {
     if shows_limits {
         for (_, steps) in limits.0.values() {

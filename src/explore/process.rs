@@ -18,12 +18,12 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, advance, sleep, sleep_until};
 
-use crate::ensemble::{Message, Request};
+use crate::ensemble::{Request, SimulatedMessage};
 use crate::library::{Library, SharedLibrary, lock};
-use crate::program::{Board, Facts, Program};
+use crate::program::{Board, Program, ProgramState};
 
 /// A process that runs.
-pub struct Process {
+pub struct SimulatedProcess {
     runtime: Runtime,
     started: Instant,
     library: SharedLibrary,
@@ -32,9 +32,9 @@ pub struct Process {
     seed: Cell<u64>,
 }
 
-impl Process {
+impl SimulatedProcess {
     /// Starts the process with this number, connected, and runs it until it waits.
-    pub fn start(index: usize, program: &Program, rounds: u32) -> (Self, Output) {
+    pub fn start(index: usize, program: &Program, rounds: u32) -> (Self, ProcessOutput) {
         let runtime = Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -55,20 +55,20 @@ impl Process {
     }
 
     /// Gives an input to the process, and runs it until it waits.
-    pub fn step(&self, input: &Input) -> Output {
+    pub fn step(&self, input: &ProcessInput) -> ProcessOutput {
         fastrand::seed(self.seed.replace(self.seed.get() + 1));
         match input {
-            Input::Message(message) => lock(&self.library).receive(message),
-            Input::Broken => lock(&self.library).disconnect(),
-            Input::Silent => lock(&self.library).notice_silence(),
-            Input::Connected => lock(&self.library).connect(),
-            Input::Expired => lock(&self.library).end(zookeeper_client::SessionState::Expired),
-            Input::Second(second) => {
+            ProcessInput::Message(message) => lock(&self.library).receive(message),
+            ProcessInput::Broken => lock(&self.library).disconnect(),
+            ProcessInput::Silent => lock(&self.library).notice_silence(),
+            ProcessInput::Connected => lock(&self.library).connect(),
+            ProcessInput::Expired => lock(&self.library).end(zookeeper_client::SessionState::Expired),
+            ProcessInput::Second(second) => {
                 lock(&self.library).pass();
                 let due = self.due(*second);
                 self.runtime.block_on(async { sleep_until(due).await });
             }
-            Input::Resumed { second, messages } => {
+            ProcessInput::Resumed { second, messages } => {
                 let due = self.due(*second);
                 self.runtime.block_on(async { advance(due.saturating_duration_since(Instant::now())).await });
                 let mut library = lock(&self.library);
@@ -76,8 +76,8 @@ impl Process {
                     library.receive(message);
                 }
             }
-            Input::Continue => self.board.proceed(),
-            Input::GiveUp => self.board.give_up(),
+            ProcessInput::Continue => self.board.proceed(),
+            ProcessInput::GiveUp => self.board.give_up(),
         }
         self.run();
         self.output()
@@ -97,11 +97,11 @@ impl Process {
         self.started + Duration::from_secs(second.into())
     }
 
-    fn output(&self) -> Output {
+    fn output(&self) -> ProcessOutput {
         // Before the library is locked: a program may ask its client for the state.
         let facts = self.board.facts();
         let mut library = lock(&self.library);
-        Output {
+        ProcessOutput {
             requests: library.take_sent(),
             facts,
             connected: library.connected,
@@ -111,7 +111,7 @@ impl Process {
     }
 }
 
-impl std::fmt::Debug for Process {
+impl std::fmt::Debug for SimulatedProcess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Process").field("library", &self.library).finish_non_exhaustive()
     }
@@ -120,9 +120,9 @@ impl std::fmt::Debug for Process {
 /// What reaches a process. A process is a function of its inputs: the same inputs in the same order
 /// give the same outputs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Input {
+pub enum ProcessInput {
     /// A message of its member.
-    Message(Message),
+    Message(SimulatedMessage),
     /// Its connection breaks.
     Broken,
     /// Its connection was silent for so long that its library breaks it.
@@ -135,7 +135,7 @@ pub enum Input {
     Second(u32),
     /// It was stopped and goes on in this second of the run, with the messages that have come
     /// meanwhile. It learns of the passed time and of all messages at once.
-    Resumed { second: u32, messages: Vec<Message> },
+    Resumed { second: u32, messages: Vec<SimulatedMessage> },
     /// Its program goes on to the next step, such as a release.
     Continue,
     /// Its program drops the future or the guard that it has, and ends.
@@ -144,11 +144,11 @@ pub enum Input {
 
 /// What a process has done with an input.
 #[derive(Clone, Debug)]
-pub struct Output {
+pub struct ProcessOutput {
     /// The requests that it sends.
     pub requests: Vec<(u32, Request)>,
     /// What its program has come to.
-    pub facts: Facts,
+    pub facts: ProgramState,
     /// Whether it has a connection.
     pub connected: bool,
     /// Whether its library takes the session for ended.
@@ -167,25 +167,25 @@ pub struct Behaviours {
     index: usize,
     program: Program,
     rounds: u32,
-    known: Vec<Behaviour>,
-    next: HashMap<(BehaviourId, Rc<Input>), BehaviourId>,
+    known: Vec<ProcessBehaviour>,
+    next: HashMap<(BehaviourId, Rc<ProcessInput>), BehaviourId>,
     /// The process that runs, and the inputs that it has had.
-    live: Option<(BehaviourId, Process)>,
+    live: Option<(BehaviourId, SimulatedProcess)>,
     /// The number of processes that were started.
     pub started: u64,
 }
 
 #[derive(Debug)]
-struct Behaviour {
-    before: Option<(BehaviourId, Rc<Input>)>,
-    output: Rc<Output>,
+struct ProcessBehaviour {
+    before: Option<(BehaviourId, Rc<ProcessInput>)>,
+    output: Rc<ProcessOutput>,
 }
 
 impl Behaviours {
     /// Starts the process with this number.
     pub fn new(index: usize, program: Program, rounds: u32) -> Self {
-        let (process, output) = Process::start(index, &program, rounds);
-        let first = Behaviour { before: None, output: Rc::new(output) };
+        let (process, output) = SimulatedProcess::start(index, &program, rounds);
+        let first = ProcessBehaviour { before: None, output: Rc::new(output) };
         let live = Some((BehaviourId(0), process));
         Self { index, program, rounds, known: vec![first], next: HashMap::new(), live, started: 1 }
     }
@@ -208,12 +208,12 @@ impl Behaviours {
     }
 
     /// Returns the output of the last input.
-    pub fn output(&self, id: BehaviourId) -> &Rc<Output> {
+    pub fn output(&self, id: BehaviourId) -> &Rc<ProcessOutput> {
         &self.known[id.0 as usize].output
     }
 
     /// Gives one more input.
-    pub fn step(&mut self, id: BehaviourId, input: Input) -> BehaviourId {
+    pub fn step(&mut self, id: BehaviourId, input: ProcessInput) -> BehaviourId {
         let input = Rc::new(input);
         let key = (id, input);
         if let Some(next) = self.next.get(&key) {
@@ -222,14 +222,14 @@ impl Behaviours {
         let process = self.process_at(id);
         let output = Rc::new(process.step(&key.1));
         let next = BehaviourId(u32::try_from(self.known.len()).expect("fewer than 2^32 behaviours fit into memory"));
-        self.known.push(Behaviour { before: Some(key.clone()), output });
+        self.known.push(ProcessBehaviour { before: Some(key.clone()), output });
         self.next.insert(key, next);
         self.live = Some((next, process));
         next
     }
 
     /// Returns a process that has had these inputs.
-    fn process_at(&mut self, id: BehaviourId) -> Process {
+    fn process_at(&mut self, id: BehaviourId) -> SimulatedProcess {
         if let Some((_, process)) = self.live.take_if(|(at, _)| *at == id) {
             return process;
         }
@@ -240,7 +240,7 @@ impl Behaviours {
             at = *before;
         }
         self.started += 1;
-        let (process, _) = Process::start(self.index, &self.program, self.rounds);
+        let (process, _) = SimulatedProcess::start(self.index, &self.program, self.rounds);
         for input in inputs.iter().rev() {
             process.step(input);
         }

@@ -8,13 +8,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::ensemble::{Create, Ensemble, Permits, WriteOp};
+use crate::ensemble::{CreatedNode, Permits, SimulatedEnsemble, WriteOp};
 use crate::program::{LOCK, Program, RESOURCE};
 use crate::rules::Limit;
 
 /// What is explored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scenario {
+pub struct SimulatedScenario {
     /// One program for each process.
     pub programs: Vec<Program>,
     /// The number of acquisitions of each program.
@@ -37,7 +37,7 @@ pub struct Scenario {
     pub permits: Permits,
 }
 
-impl Default for Scenario {
+impl Default for SimulatedScenario {
     fn default() -> Self {
         Self {
             programs: Vec::new(),
@@ -54,18 +54,18 @@ impl Default for Scenario {
     }
 }
 
-impl Scenario {
+impl SimulatedScenario {
     /// Returns whether the servers' replies may hold no more than what the lock library reads.
     pub fn masks(&self) -> bool {
         self.programs.iter().all(Program::reads_little)
     }
 
     /// Makes the nodes that the programs expect.
-    pub fn prepare(&self, ensemble: &mut Ensemble) {
+    pub fn prepare(&self, ensemble: &mut SimulatedEnsemble) {
         ensemble.permits = self.permits;
         let node = |path: &str| {
             let (path, data) = (path.into(), Arc::new([]));
-            WriteOp::Create(Create { path, data, ephemeral: false, sequential: false, container: true })
+            WriteOp::Create(CreatedNode { path, data, ephemeral: false, sequential: false, container: true })
         };
         ensemble.stranger(&[node(RESOURCE)]);
         if !self.new_parent && self.programs.iter().all(Program::has_parent) {
@@ -75,7 +75,7 @@ impl Scenario {
     }
 }
 
-impl fmt::Display for Scenario {
+impl fmt::Display for SimulatedScenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let programs: Vec<String> = self.programs.iter().map(ToString::to_string).collect();
         let Self { rounds, faults, waits, members, .. } = self;
@@ -96,7 +96,7 @@ impl fmt::Display for Scenario {
     }
 }
 
-impl FromStr for Scenario {
+impl FromStr for SimulatedScenario {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -217,7 +217,7 @@ pub const BOUNDS: usize = 5;
 /// Returns the scenarios of random schedules: with faults alone, with strangers, with servers that
 /// refuse and a parent that is missing, with nodes that others may not read, and with numbers near the
 /// last one.
-pub fn random() -> Vec<Scenario> {
+pub fn random() -> Vec<SimulatedScenario> {
     let bounds: [&str; BOUNDS] = [
         "rounds=2 faults=6 waits=4 members=3",
         "rounds=2 faults=4 waits=4 members=3 strangers",
@@ -227,8 +227,8 @@ pub fn random() -> Vec<Scenario> {
     ];
     let of = |programs: &str| bounds.map(|bounds| scenario(&format!("programs={programs} {bounds}")));
     // Other libraries do not notice that the numbers are used up.
-    let all_locks = |scenario: &Scenario| scenario.programs.iter().all(Program::may_give_up);
-    let is_sound = |scenario: &Scenario| {
+    let all_locks = |scenario: &SimulatedScenario| scenario.programs.iter().all(Program::may_give_up);
+    let is_sound = |scenario: &SimulatedScenario| {
         let is_odd = scenario.first != 0 || scenario.permits.private;
         !is_odd || all_locks(scenario)
     };
@@ -238,7 +238,7 @@ pub fn random() -> Vec<Scenario> {
 
 /// Returns the scenarios of which all schedules are taken: 2 clients and 2 rounds, 3 clients and 1
 /// round, and 2 clients with lagging members and strangers.
-pub fn all() -> Vec<Scenario> {
+pub fn all() -> Vec<SimulatedScenario> {
     let of = |program: &&str| {
         [
             scenario(&format!("programs={program},{program} rounds=2 faults=2")),
@@ -249,12 +249,12 @@ pub fn all() -> Vec<Scenario> {
     ALL.iter().flat_map(of).collect()
 }
 
-fn scenario(text: &str) -> Scenario {
+fn scenario(text: &str) -> SimulatedScenario {
     text.parse().expect("the suite's scenarios are valid")
 }
 
 /// Returns whether a scenario may meet a documented limit.
-pub fn may_meet(scenario: &Scenario, limit: Limit) -> bool {
+pub fn may_meet(scenario: &SimulatedScenario, limit: Limit) -> bool {
     let has = |is: fn(&Program) -> bool| scenario.programs.iter().any(is);
     match limit {
         Limit::NodeDeleted | Limit::Stopped | Limit::EndedEarly => true,

@@ -24,15 +24,15 @@ use rustc_hash::FxHashSet;
 
 use crate::process::Behaviours;
 use crate::rules::{Limit, Violation};
-use crate::scenario::Scenario;
-use crate::world::{Explored, Step, World};
+use crate::scenario::SimulatedScenario;
+use crate::world::{Explored, SimulatedRun, Step};
 
 /// The maximum number of steps of a run. More is a run that does not end.
 pub const MAX_STEPS: usize = 3_000;
 
 /// A schedule that ends with something that must not be.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct FailedSchedule {
     /// The steps.
     pub steps: Vec<Step>,
     /// What does not hold after the last one.
@@ -68,9 +68,9 @@ pub fn replay(explored: &mut Explored, steps: &[Step]) -> Replayed {
 pub fn replay_with(
     explored: &mut Explored,
     steps: &[Step],
-    mut tell: impl FnMut(&Explored, Step, &World, &World),
+    mut tell: impl FnMut(&Explored, Step, &SimulatedRun, &SimulatedRun),
 ) -> Replayed {
-    let mut world = World::new(explored);
+    let mut world = SimulatedRun::new(explored);
     let mut taken = Vec::new();
     let mut given = steps.iter().copied();
     while taken.len() < MAX_STEPS {
@@ -94,7 +94,7 @@ pub fn replay_with(
 
 /// Leaves out steps as long as the schedule still fails: halves first, then ever smaller parts. The
 /// steps that must happen in any case are filled in by the replay.
-pub fn shorten(explored: &mut Explored, failure: Failure) -> Failure {
+pub fn shorten(explored: &mut Explored, failure: FailedSchedule) -> FailedSchedule {
     let mut best = failure;
     let mut size = best.steps.len().div_ceil(2);
     while size > 0 {
@@ -121,10 +121,10 @@ fn weight(steps: &[Step]) -> (usize, usize) {
     (steps.iter().filter(|step| step.is_fault()).count(), steps.len())
 }
 
-fn fails(explored: &mut Explored, steps: &[Step]) -> Option<Failure> {
+fn fails(explored: &mut Explored, steps: &[Step]) -> Option<FailedSchedule> {
     let replayed = replay(explored, steps);
     let violation = replayed.violation.filter(|violation| violation.limit.is_none())?;
-    Some(Failure { steps: replayed.steps, violation })
+    Some(FailedSchedule { steps: replayed.steps, violation })
 }
 
 /// The number of known behaviours of a process after which they are forgotten.
@@ -155,7 +155,7 @@ pub struct WalkOutcome {
     /// The number of different states in which schedules end.
     pub end_states: usize,
     /// The first schedule that fails.
-    pub failure: Option<Failure>,
+    pub failure: Option<FailedSchedule>,
     /// The documented limits that were met.
     pub limits: LimitsMet,
     /// Whether all schedules were taken.
@@ -168,14 +168,14 @@ pub struct WalkOutcome {
 
 /// A state on the way, and the steps from it that are left.
 struct Open {
-    world: World,
+    world: SimulatedRun,
     left: Vec<Step>,
     step: Option<Step>,
 }
 
 impl Walk {
     /// Creates the walk of a scenario, with all reductions.
-    pub fn new(scenario: Scenario) -> Self {
+    pub fn new(scenario: SimulatedScenario) -> Self {
         Self { explored: Explored::new(scenario), reduced: true, prunes: true, max_states: 50_000_000 }
     }
 
@@ -184,7 +184,7 @@ impl Walk {
         let mut outcome = WalkOutcome::default();
         let mut met = FxHashSet::default();
         let mut ends = FxHashSet::default();
-        let first = World::new(&self.explored);
+        let first = SimulatedRun::new(&self.explored);
         met.insert(first.fingerprint());
         let left = first.steps(&self.explored, self.reduced);
         let mut way = vec![Open { world: first, left, step: None }];
@@ -205,7 +205,7 @@ impl Walk {
                     outcome.limits.add(limit, || steps(&way));
                     continue;
                 }
-                outcome.failure = Some(Failure { steps: steps(&way), violation });
+                outcome.failure = Some(FailedSchedule { steps: steps(&way), violation });
                 break;
             }
             let fingerprint = world.fingerprint();
@@ -220,7 +220,7 @@ impl Walk {
                     None => {}
                     Some(Violation { limit: Some(limit), .. }) => outcome.limits.add(limit, || steps(&way)),
                     Some(violation) => {
-                        outcome.failure = Some(Failure { steps: steps(&way), violation });
+                        outcome.failure = Some(FailedSchedule { steps: steps(&way), violation });
                         break;
                     }
                 }
@@ -228,7 +228,8 @@ impl Walk {
             }
             if way.len() >= MAX_STEPS {
                 let what = format!("a run has not ended after {MAX_STEPS} steps");
-                outcome.failure = Some(Failure { steps: steps(&way), violation: Violation { what, limit: None } });
+                outcome.failure =
+                    Some(FailedSchedule { steps: steps(&way), violation: Violation { what, limit: None } });
                 break;
             }
             if met.len() >= self.max_states {
@@ -267,7 +268,7 @@ pub struct RandomRuns {
     /// The number of their steps.
     pub steps: u64,
     /// The first run that fails, with its seed.
-    pub failure: Option<(u64, Failure)>,
+    pub failure: Option<(u64, FailedSchedule)>,
     /// The documented limits that were met.
     pub limits: LimitsMet,
 }
@@ -289,7 +290,7 @@ pub fn run_random(explored: &mut Explored, seeds: impl Iterator<Item = u64>) -> 
         match violation {
             Some(Violation { limit: Some(limit), .. }) => outcome.limits.add(limit, || steps),
             Some(violation) => {
-                outcome.failure = Some((seed, Failure { steps, violation }));
+                outcome.failure = Some((seed, FailedSchedule { steps, violation }));
                 break;
             }
             None => {}
@@ -312,7 +313,7 @@ pub struct RandomRun {
 /// Takes one run. The same seed gives the same steps.
 pub fn random_run(explored: &mut Explored, seed: u64) -> RandomRun {
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut world = World::new(explored);
+    let mut world = SimulatedRun::new(explored);
     let clients = explored.behaviours.len();
     let mut weights = Weights::new(&mut random, clients, explored.scenario.members as usize);
     let faults = fault_times(&mut random, explored.scenario.faults);
@@ -364,7 +365,7 @@ fn fault_times(random: &mut fastrand::Rng, faults: u32) -> Vec<usize> {
 
 /// Returns the faults of one kind, chosen evenly among those that are possible; half of the time
 /// those of the clients of a member that lags, if there are any.
-fn fault(random: &mut fastrand::Rng, world: &World, due: Vec<Step>, lags: Option<usize>) -> Vec<Step> {
+fn fault(random: &mut fastrand::Rng, world: &SimulatedRun, due: Vec<Step>, lags: Option<usize>) -> Vec<Step> {
     let of_lagging = |step: &&Step| lags.is_some() && step.client().and_then(|client| world.member_of(client)) == lags;
     let there: Vec<Step> = due.iter().filter(of_lagging).copied().collect();
     let due = if !there.is_empty() && random.bool() { there } else { due };

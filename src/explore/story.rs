@@ -17,11 +17,13 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use crate::ensemble::{Answer, EventKind, LEADER, Link, LinkId, Message, ReadOp, Refusal, Request, WriteOp};
+use crate::ensemble::{
+    LEADER, Link, LinkId, ReadOp, Refusal, Request, Response, SimulatedEventKind, SimulatedMessage, WriteOp,
+};
 use crate::program::Stage;
-use crate::scenario::Scenario;
+use crate::scenario::SimulatedScenario;
 use crate::search::{Replayed, replay_with};
-use crate::world::{Explored, Step, World};
+use crate::world::{Explored, SimulatedRun, Step};
 
 /// The width of the column of steps.
 const STEP_WIDTH: usize = 16;
@@ -32,7 +34,7 @@ pub struct Story {
     /// The comment lines at its head.
     pub comments: Vec<String>,
     /// What is explored.
-    pub scenario: Scenario,
+    pub scenario: SimulatedScenario,
     /// What the run comes to: `fine`, or a sentence.
     pub ends: String,
     /// The steps.
@@ -51,7 +53,7 @@ impl Story {
             if let Some(comment) = line.strip_prefix('#') {
                 comments.push(comment.trim().to_owned());
             } else if let Some(spec) = line.strip_prefix("scenario:") {
-                scenario = Some(spec.parse::<Scenario>()?);
+                scenario = Some(spec.parse::<SimulatedScenario>()?);
             } else if let Some(end) = line.strip_prefix("ends:") {
                 end.trim().clone_into(&mut ends);
             } else {
@@ -102,7 +104,7 @@ pub fn tell(explored: &mut Explored, steps: &[Step], comments: &[String]) -> (St
 const SHORT: u64 = 10;
 
 /// Returns the sentence of a step.
-fn of(explored: &Explored, step: Step, before: &World, after: &World) -> String {
+fn of(explored: &Explored, step: Step, before: &SimulatedRun, after: &SimulatedRun) -> String {
     let what = short(&what(step, before));
     let Some(client) = step.client() else { return what };
     let (was, is) = (&before.output(explored, client).facts, &after.output(explored, client).facts);
@@ -132,7 +134,7 @@ fn short(text: &str) -> String {
     text
 }
 
-fn what(step: Step, before: &World) -> String {
+fn what(step: Step, before: &SimulatedRun) -> String {
     match step {
         Step::CarryOut(id) => match request_at(before, id) {
             Some((link, request)) => {
@@ -142,18 +144,18 @@ fn what(step: Step, before: &World) -> String {
             None => String::new(),
         },
         Step::Receive(client) => match before.next_message(client) {
-            Some(Message::Reply { answer, .. }) => match answer {
+            Some(SimulatedMessage::Reply { answer, .. }) => match answer {
                 Ok(answer) => format!("client {client} learns: {}", answer_text(answer)),
                 Err(code) => format!("client {client} learns: {code:?}"),
             },
-            Some(Message::Event { kind, path, .. }) => {
+            Some(SimulatedMessage::Event { kind, path, .. }) => {
                 format!("client {client} learns that {path} {}", event_text(*kind))
             }
-            Some(Message::Refused { why: Refusal::Garbled, .. }) => {
+            Some(SimulatedMessage::Refused { why: Refusal::Garbled, .. }) => {
                 format!("client {client} gets a reply that it cannot read")
             }
-            Some(Message::Refused { .. }) => format!("client {client} learns of the refusal"),
-            Some(Message::Closed) => format!("client {client} finds its connection closed"),
+            Some(SimulatedMessage::Refused { .. }) => format!("client {client} learns of the refusal"),
+            Some(SimulatedMessage::Closed) => format!("client {client} finds its connection closed"),
             None => String::new(),
         },
         Step::Continue(client) => format!("client {client} goes on"),
@@ -191,7 +193,7 @@ fn what(step: Step, before: &World) -> String {
     }
 }
 
-fn request_at(world: &World, id: LinkId) -> Option<(&Link, &Request)> {
+fn request_at(world: &SimulatedRun, id: LinkId) -> Option<(&Link, &Request)> {
     let link = world.ensemble.link(id)?;
     Some((link, link.requests.front().map(|(_, request)| request)?))
 }
@@ -238,25 +240,25 @@ fn read_text(read: &ReadOp) -> String {
     }
 }
 
-fn answer_text(answer: &Answer) -> String {
+fn answer_text(answer: &Response) -> String {
     match answer {
-        Answer::Done => "done".to_owned(),
-        Answer::Created { path, .. } => format!("{path} is created"),
-        Answer::Data { stat, .. } | Answer::Stat(Some(stat)) => format!("the node of transaction {}", stat.czxid),
-        Answer::Stat(None) => "no node".to_owned(),
-        Answer::Children { names, .. } if names.is_empty() => "no children".to_owned(),
-        Answer::Children { names, .. } => names.join(", "),
-        Answer::Count(count) => format!("{count} nodes"),
-        Answer::Results(_) => "all done".to_owned(),
-        Answer::Failed { index, code } => format!("refused at {index}: {code:?}"),
+        Response::Done => "done".to_owned(),
+        Response::Created { path, .. } => format!("{path} is created"),
+        Response::Data { stat, .. } | Response::Stat(Some(stat)) => format!("the node of transaction {}", stat.czxid),
+        Response::Stat(None) => "no node".to_owned(),
+        Response::Children { names, .. } if names.is_empty() => "no children".to_owned(),
+        Response::Children { names, .. } => names.join(", "),
+        Response::Count(count) => format!("{count} nodes"),
+        Response::Results(_) => "all done".to_owned(),
+        Response::Failed { index, code } => format!("refused at {index}: {code:?}"),
     }
 }
 
-fn event_text(kind: EventKind) -> &'static str {
+fn event_text(kind: SimulatedEventKind) -> &'static str {
     match kind {
-        EventKind::Created => "was created",
-        EventKind::Deleted => "was deleted",
-        EventKind::DataChanged => "has other data",
-        EventKind::ChildrenChanged => "has other children",
+        SimulatedEventKind::Created => "was created",
+        SimulatedEventKind::Deleted => "was deleted",
+        SimulatedEventKind::DataChanged => "has other data",
+        SimulatedEventKind::ChildrenChanged => "has other children",
     }
 }

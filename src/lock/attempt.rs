@@ -21,7 +21,7 @@ use super::cost::AttemptMeter;
 use super::error::{NotAcquired, lock_error};
 use super::options::{NodeMode, QueueNames};
 use super::retrying_client::{
-    CreatePlace, LastSeen, Listing, OneShotWatch, OwnNode, QueuePlace, Retries, RetryingClient,
+    ChildList, CreatePlace, LastSeen, OneShotWatch, OwnNode, QueuePlace, Retries, RetryingClient,
 };
 use super::{Algorithm, LockError, LockOptions, Parents};
 use lockscope_base::znode::{Sequence, SessionId, ZnodePath, Zxid};
@@ -164,7 +164,7 @@ impl NodeCreator<'_> {
         names: &QueueNames,
         mode: NodeMode,
         first: FirstListing,
-    ) -> Result<(OwnNode, Option<Listing>), NotAcquired> {
+    ) -> Result<(OwnNode, Option<ChildList>), NotAcquired> {
         let prefix = names.prefix(mode, self.id, self.client.session());
         let path = parent.child(&prefix);
         let data = self.data(names.carry_id());

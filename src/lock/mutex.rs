@@ -29,11 +29,11 @@ pub async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> {
                 return Ok(HeldLock::new(in_session(attempt, &path, &created.stat).await?));
             }
             Err(Error::NodeExists) => match taken(attempt, &path, parent_watched).await? {
-                Taken::Own(own) => {
+                TakenNode::Own(own) => {
                     attempt.client.meter.made(&path);
                     return Ok(HeldLock::new(own));
                 }
-                Taken::Free(watch) => superseded = watch,
+                TakenNode::Free(watch) => superseded = watch,
             },
             Err(Error::NoNode) => {
                 let parent = path.parent().unwrap_or_else(ZnodePath::root);
@@ -67,7 +67,7 @@ async fn in_session(attempt: &Attempt, path: &ZnodePath, stat: &Stat) -> Result<
 }
 
 /// The result of looking at the existing node.
-enum Taken {
+enum TakenNode {
     /// The own one, created by a request whose reply was lost.
     Own(OwnNode),
     /// Gone by now. A watch on the parent may still be set.
@@ -75,7 +75,7 @@ enum Taken {
 }
 
 /// Reads the existing node. Unless it is the own one, waits for its deletion.
-async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Result<Taken, NotAcquired> {
+async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Result<TakenNode, NotAcquired> {
     let creator = attempt.creator();
     let (client, parent) = (&attempt.client, &attempt.spec.path);
     let mut states = client.states();
@@ -85,9 +85,9 @@ async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Res
             if attempt.waits { client.list(parent, true).await?.and_then(|listing| listing.watch) } else { None };
         match client.read(path).await {
             Ok(Some((data, stat))) if creator.is_marked(&data) => {
-                return Ok(Taken::Own(in_session(attempt, path, &stat).await?));
+                return Ok(TakenNode::Own(in_session(attempt, path, &stat).await?));
             }
-            Ok(None) => return Ok(Taken::Free(watch)),
+            Ok(None) => return Ok(TakenNode::Free(watch)),
             Ok(Some(_)) | Err(LockError::NotPermitted { .. }) if !attempt.waits => return Err(NotAcquired::NotFree),
             Ok(Some(_)) | Err(LockError::NotPermitted { .. }) => {}
             Err(error) => return Err(error.into()),
@@ -95,14 +95,14 @@ async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Res
         if let Some(mut watch) = watch {
             client.wait_for_children(&mut watch, &mut *states).await?;
         }
-        return Ok(Taken::Free(None));
+        return Ok(TakenNode::Free(None));
     }
-    let Some(mut node) = client.watch(path).await? else { return Ok(Taken::Free(None)) };
+    let Some(mut node) = client.watch(path).await? else { return Ok(TakenNode::Free(None)) };
     if node.data.is_some_and(|data| creator.is_marked(&data)) {
-        return Ok(Taken::Own(in_session(attempt, path, &node.stat).await?));
+        return Ok(TakenNode::Own(in_session(attempt, path, &node.stat).await?));
     }
     client.wait(&mut node.watch).await?;
-    Ok(Taken::Free(None))
+    Ok(TakenNode::Free(None))
 }
 
 /// Deletes the node of a cancelled attempt, when one of its requests may have made it.

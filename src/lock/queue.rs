@@ -22,7 +22,7 @@ use super::attempt::{Attempt, FirstListing, HeldLock};
 use super::cost::LockActivity;
 use super::error::NotAcquired;
 use super::options::{NodeMode, QueueNames};
-use super::retrying_client::{LastSeen, Listing, OneShotWatch, OwnNode, RetryingClient};
+use super::retrying_client::{ChildList, LastSeen, OneShotWatch, OwnNode, RetryingClient};
 use super::{Access, Algorithm, LockError};
 use lockscope_base::znode::ZnodePath;
 
@@ -94,7 +94,7 @@ struct JoinedQueue<'a> {
 
 impl JoinedQueue<'_> {
     /// Lists the parent's children. Without the parent there is no own node either.
-    pub(crate) async fn list(&self, attempt: &Attempt, own: &OwnNode, watched: bool) -> Result<Listing, NotAcquired> {
+    pub(crate) async fn list(&self, attempt: &Attempt, own: &OwnNode, watched: bool) -> Result<ChildList, NotAcquired> {
         let listing = attempt.client.list(self.parent, watched).await?;
         listing.ok_or_else(|| node_deleted(own))
     }
@@ -102,7 +102,7 @@ impl JoinedQueue<'_> {
     /// Returns the own node's position according to a listing. If the parent is younger than the
     /// node, the node was deleted with the old parent, and the new one gives the same numbers
     /// again.
-    pub(crate) fn position<'l>(&self, listing: &'l Listing, own: &OwnNode) -> QueuePosition<'l> {
+    pub(crate) fn position<'l>(&self, listing: &'l ChildList, own: &OwnNode) -> QueuePosition<'l> {
         if own.created < listing.parent_created {
             return QueuePosition::Gone;
         }
@@ -187,7 +187,7 @@ async fn wait_as_herd(
     attempt: &Attempt,
     queue: &JoinedQueue<'_>,
     own: &OwnNode,
-    listed: Option<Listing>,
+    listed: Option<ChildList>,
 ) -> Result<Option<OneShotWatch>, NotAcquired> {
     let (mut listed, mut states) = (listed, attempt.client.states());
     loop {
@@ -239,7 +239,7 @@ struct Chain<'a> {
 
 /// The nodes that a waiter watches.
 #[derive(Debug)]
-struct Watched {
+struct PredecessorWatch {
     /// The predecessor first.
     nodes: Vec<ZnodePath>,
     /// Whether the end of the predecessor alone makes the waiter the holder.
@@ -256,14 +256,14 @@ impl<'a> Chain<'a> {
 
     /// Waits until the own node holds. Gives the time to check it, where it was not seen in a last
     /// listing.
-    async fn wait(mut self, listed: Option<Listing>) -> Result<Option<Instant>, NotAcquired> {
+    async fn wait(mut self, listed: Option<ChildList>) -> Result<Option<Instant>, NotAcquired> {
         let waited = self.until_held(listed).await;
         self.watches.keep_only(&[]);
         self.attempt.spec.asks_by_name.store(self.by_name_saves, Ordering::Relaxed);
         waited
     }
 
-    async fn until_held(&mut self, mut listed: Option<Listing>) -> Result<Option<Instant>, NotAcquired> {
+    async fn until_held(&mut self, mut listed: Option<ChildList>) -> Result<Option<Instant>, NotAcquired> {
         let mut known = if listed.is_none() { self.known() } else { None };
         loop {
             let watched = match known.take() {
@@ -289,7 +289,7 @@ impl<'a> Chain<'a> {
 
     /// Returns the nodes to watch according to `listed` or a new listing; `None` if the own node
     /// holds.
-    async fn listed(&mut self, listed: Option<Listing>) -> Result<Option<Watched>, NotAcquired> {
+    async fn listed(&mut self, listed: Option<ChildList>) -> Result<Option<PredecessorWatch>, NotAcquired> {
         let listing = match listed {
             Some(listing) => listing,
             None => self.watches.until_reply(self.queue.list(self.attempt, self.own, false)).await?,
@@ -308,7 +308,7 @@ impl<'a> Chain<'a> {
     /// Returns the nodes to watch according to the own number, or `None` if the names contain more
     /// than a number or the attempt does not wait. If one of these nodes does not exist, only a
     /// listing shows which nodes are before the own one.
-    fn known(&self) -> Option<Watched> {
+    fn known(&self) -> Option<PredecessorWatch> {
         let names = self.queue.names;
         let (on, number) = names.name_before(self.own.sequence.filter(|_| self.attempt.waits)?)?;
         let ahead = names.name_before(number).map(|(name, _)| name);
@@ -318,16 +318,16 @@ impl<'a> Chain<'a> {
 
     /// Returns whether asking for the watched nodes by name saves a listing. Directly behind the
     /// head it saves none: the listing is then sent after the event instead of before it.
-    fn would_save(&self, watched: &Watched) -> bool {
+    fn would_save(&self, watched: &PredecessorWatch) -> bool {
         let before = self.own.sequence.and_then(|own| self.queue.names.name_before(own));
         let on = watched.nodes.first().map(ZnodePath::name);
         !watched.then_holds && before.is_some_and(|(name, _)| on == Some(name.as_str()))
     }
 
-    fn watched(&self, on: &str, ahead: Option<&str>, then_holds: bool) -> Watched {
+    fn watched(&self, on: &str, ahead: Option<&str>, then_holds: bool) -> PredecessorWatch {
         let ahead = ahead.filter(|_| self.looks_ahead);
         let nodes = [Some(on), ahead].into_iter().flatten().map(|name| self.queue.parent.child(name)).collect();
-        Watched { nodes, then_holds }
+        PredecessorWatch { nodes, then_holds }
     }
 
     /// Waits for the event of a watch and checks the own node meanwhile: no event comes when

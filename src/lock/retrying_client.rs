@@ -27,7 +27,7 @@ use lockscope_requests::{Created, NewNode, Requests, SessionStates, Watch, Write
 
 /// A listing of a parent's children.
 #[derive(Debug)]
-pub(crate) struct Listing {
+pub(crate) struct ChildList {
     pub(crate) names: Vec<String>,
     /// The zxid of the transaction that created the parent.
     pub(crate) parent_created: Zxid,
@@ -37,7 +37,7 @@ pub(crate) struct Listing {
 
 /// A node on which a watch was set.
 #[derive(Debug)]
-pub(crate) struct WatchedNode {
+pub(crate) struct NodeUnderWatch {
     /// `None` where the node must not be read.
     pub(crate) data: Option<Vec<u8>>,
     pub(crate) stat: Stat,
@@ -124,7 +124,7 @@ impl RetryingClient {
     }
 
     /// Lists a parent's children, once.
-    pub(crate) async fn list_once(&self, parent: &ZnodePath, watched: bool) -> Result<Listing, Error> {
+    pub(crate) async fn list_once(&self, parent: &ZnodePath, watched: bool) -> Result<ChildList, Error> {
         self.meter.request(RequestKind::List);
         let (names, stat, watch) = if watched {
             let (names, stat, fires) = self.raw.watch_children(parent.as_str()).await?;
@@ -134,11 +134,11 @@ impl RetryingClient {
             let (names, stat) = self.raw.children(parent.as_str()).await?;
             (names, stat, None)
         };
-        Ok(Listing { names, parent_created: Zxid(stat.czxid), watch })
+        Ok(ChildList { names, parent_created: Zxid(stat.czxid), watch })
     }
 
     /// Lists a parent's children; `None` when there is no such parent.
-    pub(crate) async fn list(&self, parent: &ZnodePath, watched: bool) -> Result<Option<Listing>, LockError> {
+    pub(crate) async fn list(&self, parent: &ZnodePath, watched: bool) -> Result<Option<ChildList>, LockError> {
         let answer = self.until_answered(|| self.list_once(parent, watched)).await;
         self.none_if_missing(answer, "list the children of", parent)
     }
@@ -198,23 +198,23 @@ impl RetryingClient {
     ///
     /// A node that must not be read is polled every second: a watch could be set, but newer servers
     /// deliver no event of it.
-    pub(crate) async fn watch(&self, node: &ZnodePath) -> Result<Option<WatchedNode>, LockError> {
+    pub(crate) async fn watch(&self, node: &ZnodePath) -> Result<Option<NodeUnderWatch>, LockError> {
         let answer = self.until_answered(|| self.watch_once(node)).await;
         self.none_if_missing(answer, "watch", node)
     }
 
-    async fn watch_once(&self, node: &ZnodePath) -> Result<WatchedNode, Error> {
+    async fn watch_once(&self, node: &ZnodePath) -> Result<NodeUnderWatch, Error> {
         self.meter.request(RequestKind::Read);
         // Not `exists`: for a node that is gone it would set a watch that never fires.
         match self.raw.watch_data(node.as_str()).await {
             Ok((data, stat, watcher)) => {
                 let place = self.meter.place(|| WatchPlace::Node(node.clone()));
-                Ok(WatchedNode { data: Some(data), stat, watch: OneShotWatch::new(watcher, &self.meter, place) })
+                Ok(NodeUnderWatch { data: Some(data), stat, watch: OneShotWatch::new(watcher, &self.meter, place) })
             }
             Err(Error::NoAuth) => {
                 let stat = self.stat_once(node).await?.ok_or(Error::NoNode)?;
                 let watch = OneShotWatch::polling(Arc::clone(&self.raw), node.clone(), Zxid(stat.czxid), &self.meter);
-                Ok(WatchedNode { data: None, stat, watch })
+                Ok(NodeUnderWatch { data: None, stat, watch })
             }
             Err(error) => Err(error),
         }

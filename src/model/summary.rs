@@ -41,7 +41,7 @@ pub struct EnsembleSummary {
     /// The time of the summary, by this machine's clock.
     pub at: Timestamp,
     /// The state of the connection.
-    pub state: EnsembleState,
+    pub state: EnsembleCondition,
     /// When the figures were true for the last time; `None` while nothing was read.
     pub last_true: Option<Timestamp>,
     /// How many servers answer questions about themselves, and how many are known.
@@ -97,7 +97,7 @@ impl EnsembleSummary {
         };
         Self {
             at: now,
-            state: EnsembleState::of(table),
+            state: EnsembleCondition::of(table),
             last_true: table.last_true(),
             servers: (all - view.silent().count(), all),
             servers_trouble: ServerTrouble::of(view),
@@ -184,12 +184,12 @@ impl StateKind {
 
 /// The state of an ensemble's connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EnsembleState {
+pub struct EnsembleCondition {
     kind: StateKind,
     reason: Option<String>,
 }
 
-impl EnsembleState {
+impl EnsembleCondition {
     /// Returns a state with its reason.
     pub fn new(kind: StateKind, reason: Option<String>) -> Self {
         Self { kind, reason }
@@ -276,12 +276,12 @@ pub struct EnsembleFacts<'a> {
     state: &'static str,
     reason: Option<&'a str>,
     #[serde(flatten)]
-    figures: Option<Figures<'a>>,
+    figures: Option<SummaryFigures<'a>>,
 }
 
 /// The figures of an ensemble of which something is known.
 #[derive(Clone, Debug, Serialize)]
-struct Figures<'a> {
+struct SummaryFigures<'a> {
     taken_at: Option<String>,
     last_true: Option<String>,
     servers: usize,
@@ -324,11 +324,11 @@ impl<'a> EnsembleFacts<'a> {
         reason: Option<&'a str>,
         summary: Option<&'a EnsembleSummary>,
     ) -> Self {
-        Self { context, connect, production, state: state.id(), reason, figures: summary.map(Figures::new) }
+        Self { context, connect, production, state: state.id(), reason, figures: summary.map(SummaryFigures::new) }
     }
 }
 
-impl<'a> Figures<'a> {
+impl<'a> SummaryFigures<'a> {
     fn new(summary: &'a EnsembleSummary) -> Self {
         let counts = summary.counts;
         Self {

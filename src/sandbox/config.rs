@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The server that a sandbox behaves like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Behaviour {
+pub enum ServerBehaviour {
     /// `ZooKeeper` 3.8.0.
     #[default]
     ZooKeeper,
@@ -65,7 +65,7 @@ pub struct SandboxConfig {
     /// set it to see what happens where the numbers end.
     pub first_sequence: i32,
     /// The server that the sandbox behaves like.
-    pub behaviour: Behaviour,
+    pub behaviour: ServerBehaviour,
 }
 
 impl Default for SandboxConfig {
@@ -88,7 +88,7 @@ impl Default for SandboxConfig {
             sweep: Duration::from_secs(1),
             any_address: false,
             first_sequence: 0,
-            behaviour: Behaviour::ZooKeeper,
+            behaviour: ServerBehaviour::ZooKeeper,
         }
     }
 }

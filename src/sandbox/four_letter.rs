@@ -14,9 +14,9 @@ use std::fmt::Write;
 
 use chrono::DateTime;
 
-use super::config::Behaviour;
+use super::config::ServerBehaviour;
 use super::machine::Machine;
-use super::wire::Word;
+use super::wire::SandboxWord;
 use crate::machine::{ClientConnection, millis};
 use lockscope_base::wire::EventKind;
 
@@ -31,29 +31,29 @@ const VERSION_3_5: &str =
 impl Machine {
     /// Returns the whole answer to a word, or `None` when it exceeds `longest` bytes. The costly
     /// words visit every connection, session or watch.
-    pub fn answer_to(&self, word: Word, now: i64, longest: usize) -> Option<String> {
+    pub fn answer_to(&self, word: SandboxWord, now: i64, longest: usize) -> Option<String> {
         let mut text = BoundedText { written: String::new(), longest, is_whole: true };
         match word {
-            _ if self.options.behaviour == Behaviour::Keeper => keeper_answer(&mut text, self, word),
-            Word::Ruok => text.push_str("imok"),
-            Word::Isro => text.push_str("rw"),
-            Word::Srvr => srvr(&mut text, self),
-            Word::Stat => stat(&mut text, self),
-            Word::Envi => envi(&mut text, self),
-            Word::Mntr if self.is_3_5() => mntr_of_3_5(&mut text, self),
-            Word::Mntr => mntr(&mut text, self, now),
-            Word::Conf => conf(&mut text, self),
-            Word::Cons => cons(&mut text, self),
-            Word::Dump => dump(&mut text, self, now),
-            Word::Wchs => wchs(&mut text, self),
-            Word::Wchp => wchp(&mut text, self),
-            Word::Wchc => wchc(&mut text, self),
+            _ if self.options.behaviour == ServerBehaviour::Keeper => keeper_answer(&mut text, self, word),
+            SandboxWord::Ruok => text.push_str("imok"),
+            SandboxWord::Isro => text.push_str("rw"),
+            SandboxWord::Srvr => srvr(&mut text, self),
+            SandboxWord::Stat => stat(&mut text, self),
+            SandboxWord::Envi => envi(&mut text, self),
+            SandboxWord::Mntr if self.is_3_5() => mntr_of_3_5(&mut text, self),
+            SandboxWord::Mntr => mntr(&mut text, self, now),
+            SandboxWord::Conf => conf(&mut text, self),
+            SandboxWord::Cons => cons(&mut text, self),
+            SandboxWord::Dump => dump(&mut text, self, now),
+            SandboxWord::Wchs => wchs(&mut text, self),
+            SandboxWord::Wchp => wchp(&mut text, self),
+            SandboxWord::Wchc => wchc(&mut text, self),
         }
         text.is_whole.then_some(text.written)
     }
 
     fn is_3_5(&self) -> bool {
-        self.options.behaviour == Behaviour::ZooKeeper35
+        self.options.behaviour == ServerBehaviour::ZooKeeper35
     }
 
     /// Returns the version that a server of `ZooKeeper` reports.
@@ -366,22 +366,24 @@ const KEEPER_VERSION: &str = concat!("v25.12.1.1-lockscope-", env!("CARGO_PKG_VE
 const NO_SESSION: i64 = -1;
 
 /// Appends the answer to a word. A word that is not allowed by default has none.
-fn keeper_answer(text: &mut BoundedText, machine: &Machine, word: Word) {
+fn keeper_answer(text: &mut BoundedText, machine: &Machine, word: SandboxWord) {
     match word {
-        Word::Ruok => text.push_str("imok"),
-        Word::Isro => text.push_str("rw"),
-        Word::Srvr => keeper_srvr(text, machine),
-        Word::Stat => {
+        SandboxWord::Ruok => text.push_str("imok"),
+        SandboxWord::Isro => text.push_str("rw"),
+        SandboxWord::Srvr => keeper_srvr(text, machine),
+        SandboxWord::Stat => {
             keeper_put(text, format_args!("ClickHouse Keeper version: {KEEPER_VERSION}\nClients:\n"));
             machine.connections.iter().for_each(|(_, connection)| keeper_put_traffic(text, connection));
             text.push_str("\n");
             keeper_counts(text, machine);
         }
-        Word::Mntr => keeper_mntr(text, machine),
-        Word::Conf => keeper_conf(text, machine),
-        Word::Cons => keeper_cons(text, machine),
-        Word::Envi => keeper_put(text, format_args!("Environment:\nclickhouse.keeper.version={KEEPER_VERSION}\n")),
-        Word::Wchs => {
+        SandboxWord::Mntr => keeper_mntr(text, machine),
+        SandboxWord::Conf => keeper_conf(text, machine),
+        SandboxWord::Cons => keeper_cons(text, machine),
+        SandboxWord::Envi => {
+            keeper_put(text, format_args!("Environment:\nclickhouse.keeper.version={KEEPER_VERSION}\n"))
+        }
+        SandboxWord::Wchs => {
             let (connections, paths) = machine.watches.data.breadth();
             let watches = machine.watches.data.len();
             keeper_put(
@@ -389,7 +391,7 @@ fn keeper_answer(text: &mut BoundedText, machine: &Machine, word: Word) {
                 format_args!("{connections} connections watching {paths} paths\nTotal watches:{watches}\n"),
             );
         }
-        Word::Dump | Word::Wchp | Word::Wchc => {}
+        SandboxWord::Dump | SandboxWord::Wchp | SandboxWord::Wchc => {}
     }
 }
 

@@ -54,9 +54,10 @@ mod wire;
 #[doc(hidden)]
 pub mod parts {
     pub use crate::tree::{
-        Change, Node, Owner, Stat, Tree, TreeMode, Undo, Wish, anyone, known, name, parent, permission, validate,
+        Owner, Stat, Tree, TreeChange, TreeMode, TreeNode, Undo, Wish, anyone, known, name, parent, permission,
+        validate,
     };
 }
 
-pub use config::{Behaviour, SandboxConfig};
+pub use config::{SandboxConfig, ServerBehaviour};
 pub use serve::{Sandbox, SandboxError};

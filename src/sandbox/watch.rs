@@ -11,7 +11,7 @@ use lockscope_base::wire::EventKind;
 
 /// The kind of watch that a client wants to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WatchKind {
+pub enum SandboxWatchKind {
     Children,
     Data,
     Any,
@@ -59,16 +59,17 @@ impl WatchTables {
     }
 
     /// Removes a watch. Returns `false` if there was none.
-    pub fn remove(&mut self, path: &str, watcher: usize, kind: WatchKind) -> bool {
-        let child = kind != WatchKind::Data && self.child.remove(path, watcher);
-        let data = kind != WatchKind::Children && self.data.remove(path, watcher);
+    pub fn remove(&mut self, path: &str, watcher: usize, kind: SandboxWatchKind) -> bool {
+        let child = kind != SandboxWatchKind::Data && self.child.remove(path, watcher);
+        let data = kind != SandboxWatchKind::Children && self.data.remove(path, watcher);
         child || data
     }
 
     /// Returns whether any connection watches a path. ZooKeeper 3.8.0 ignores the owner when a
     /// client asks for its own watch.
-    pub fn contains(&self, path: &str, kind: WatchKind) -> bool {
-        kind != WatchKind::Data && self.child.contains(path) || kind != WatchKind::Children && self.data.contains(path)
+    pub fn contains(&self, path: &str, kind: SandboxWatchKind) -> bool {
+        kind != SandboxWatchKind::Data && self.child.contains(path)
+            || kind != SandboxWatchKind::Children && self.data.contains(path)
     }
 
     /// Removes the watches of a connection.
@@ -383,10 +384,10 @@ mod tests {
         let mut watches = WatchTables::default();
         watches.add("/a", 1, WatchMode::Persistent);
         assert_eq!(watches.len(), 2);
-        assert!(watches.remove("/a", 1, WatchKind::Data));
-        assert!(!watches.contains("/a", WatchKind::Data) && watches.contains("/a", WatchKind::Any));
-        assert!(watches.remove("/a", 1, WatchKind::Any));
-        assert!(!watches.remove("/a", 1, WatchKind::Any));
+        assert!(watches.remove("/a", 1, SandboxWatchKind::Data));
+        assert!(!watches.contains("/a", SandboxWatchKind::Data) && watches.contains("/a", SandboxWatchKind::Any));
+        assert!(watches.remove("/a", 1, SandboxWatchKind::Any));
+        assert!(!watches.remove("/a", 1, SandboxWatchKind::Any));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::tree::{Acl, Id, Stat};
+use crate::tree::{Id, NodeAcl, Stat};
 use lockscope_base::wire::{Malformed, Reader, Writer, op};
 
 /// A request to add an identity.
@@ -25,12 +25,12 @@ impl<'a> AuthRequest<'a> {
 
 /// A request to create a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Create<'a> {
+pub struct CreateRequest<'a> {
     /// One of the four create operations.
     pub op: i32,
     pub path: Cow<'a, str>,
     pub data: Option<&'a [u8]>,
-    pub acls: Vec<Acl>,
+    pub acls: Vec<NodeAcl>,
     /// The number of the create mode.
     pub flags: i32,
     /// The time to live in milliseconds; -1 if the operation has none.
@@ -39,15 +39,15 @@ pub struct Create<'a> {
 
 /// A request that changes the tree, alone or within a multi.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Write<'a> {
-    Create(Create<'a>),
+pub enum WriteRequest<'a> {
+    Create(CreateRequest<'a>),
     Delete { path: Cow<'a, str>, version: i32 },
     SetData { path: Cow<'a, str>, data: Option<&'a [u8]>, version: i32 },
-    SetAcl { path: Cow<'a, str>, acls: Vec<Acl>, version: i32 },
+    SetAcl { path: Cow<'a, str>, acls: Vec<NodeAcl>, version: i32 },
     Check { path: Cow<'a, str>, version: i32 },
 }
 
-impl<'a> Write<'a> {
+impl<'a> WriteRequest<'a> {
     pub fn is(op: i32) -> bool {
         matches!(
             op,
@@ -76,7 +76,7 @@ impl<'a> Write<'a> {
                     _ => op::CREATE,
                 };
                 let ttl = if op == op::CREATE_TTL { create.ttl } else { -1 };
-                Ok(Self::Create(Create { op, ttl, ..create }))
+                Ok(Self::Create(CreateRequest { op, ttl, ..create }))
             }
             write => Ok(write),
         }
@@ -84,7 +84,7 @@ impl<'a> Write<'a> {
 
     pub fn read(op: i32, from: &mut Reader<'a>) -> Result<Self, Malformed> {
         Ok(match op {
-            op::CREATE | op::CREATE2 | op::CREATE_CONTAINER | op::CREATE_TTL => Self::Create(Create {
+            op::CREATE | op::CREATE2 | op::CREATE_CONTAINER | op::CREATE_TTL => Self::Create(CreateRequest {
                 op,
                 path: from.some_text()?,
                 data: from.buffer()?,
@@ -167,16 +167,16 @@ pub fn multi<'a, T>(
     }
 }
 
-fn acl(from: &mut Reader<'_>) -> Result<Acl, Malformed> {
+fn acl(from: &mut Reader<'_>) -> Result<NodeAcl, Malformed> {
     let permissions = from.int()?;
     // A missing scheme or id becomes an empty one, which no ACL accepts.
     let (scheme, id) = (from.text()?.unwrap_or_default(), from.text()?.unwrap_or_default());
-    Ok(Acl { permissions, id: Id { scheme: scheme.as_ref().into(), id: id.as_ref().into() } })
+    Ok(NodeAcl { permissions, id: Id { scheme: scheme.as_ref().into(), id: id.as_ref().into() } })
 }
 
 /// A four-letter word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum SandboxWord {
     Ruok,
     Srvr,
     Stat,
@@ -191,7 +191,7 @@ pub enum Word {
     Isro,
 }
 
-impl Word {
+impl SandboxWord {
     pub fn of(bytes: [u8; 4]) -> Option<Self> {
         Some(match &bytes {
             b"ruok" => Self::Ruok,
@@ -214,7 +214,7 @@ impl Word {
 /// Writes stats and ACLs.
 pub trait NodeWriter {
     fn put_stat(&mut self, stat: &Stat);
-    fn put_acls(&mut self, acls: &[Acl]);
+    fn put_acls(&mut self, acls: &[NodeAcl]);
 }
 
 impl NodeWriter for Vec<u8> {
@@ -232,7 +232,7 @@ impl NodeWriter for Vec<u8> {
         self.put_long(stat.pzxid);
     }
 
-    fn put_acls(&mut self, acls: &[Acl]) {
+    fn put_acls(&mut self, acls: &[NodeAcl]) {
         self.put_length(acls.len());
         for acl in acls {
             self.put_int(acl.permissions);

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use lockscope_base::znode::{SessionId, Timestamp};
-use lockscope_live::exporter::{Access, Exporter, Question};
+use lockscope_live::exporter::{Exporter, MetricsAccess, ScrapeKind};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::metrics::{DEFAULT_MAX_LOCKS, EventCounters, ProcessFigures, Scrape, to_open_metrics};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
@@ -88,10 +88,10 @@ fn serve(mut counted: Counted) -> SocketAddr {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
             let local = SocketAddr::from(([127, 0, 0, 1], 0));
-            let mut exporter = Exporter::start(local, Access::default()).await.expect("a port");
+            let mut exporter = Exporter::start(local, MetricsAccess::default()).await.expect("a port");
             sender.send(exporter.address()).expect("somebody waits");
             loop {
-                if let Question::Metrics(asker) = exporter.next_question().await {
+                if let ScrapeKind::Metrics(asker) = exporter.next_question().await {
                     let _ = asker.send(counted.scrape().into());
                 }
             }

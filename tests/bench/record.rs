@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use lockscope::tui::app::World;
+use lockscope::tui::app::ScreenWorld;
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
@@ -202,7 +202,7 @@ fn seek(path: &Path, load: Load) {
             let began = Instant::now();
             let Some(beside) = segment.event_beside(moment, forward, None) else { continue };
             let (state, entries) = segment.state_before(beside, TIMELINE_ENTRIES);
-            let mut world = World::replayed(state);
+            let mut world = ScreenWorld::replayed(state);
             world.replay(entries);
             steps.push(began.elapsed());
         }

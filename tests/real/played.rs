@@ -2,11 +2,11 @@
 
 use std::net::Ipv4Addr;
 
-use lockscope_sandbox::{Behaviour, Sandbox, SandboxConfig};
+use lockscope_sandbox::{Sandbox, SandboxConfig, ServerBehaviour};
 use tokio::net::TcpListener;
 
 /// Starts a sandbox that behaves like this server.
-pub async fn played(behaviour: Behaviour) -> Sandbox {
+pub async fn played(behaviour: ServerBehaviour) -> Sandbox {
     let config = SandboxConfig { behaviour, ..SandboxConfig::default() };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
     Sandbox::start(listener, config).expect("the sandbox starts")

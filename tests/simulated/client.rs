@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use lockscope_explore::ensemble::{Ensemble, Link, LinkId, Request};
+use lockscope_explore::ensemble::{Link, LinkId, Request, SimulatedEnsemble};
 use lockscope_explore::library::{Library, NOTICES_SILENCE_AFTER, SharedLibrary, lock};
 use zookeeper_client::SessionState;
 
@@ -37,7 +37,7 @@ pub struct Client {
 
 impl Client {
     /// Starts a session on a member.
-    pub fn start(ensemble: &mut Ensemble, index: usize, member: usize) -> Self {
+    pub fn start(ensemble: &mut SimulatedEnsemble, index: usize, member: usize) -> Self {
         let link = Some(ensemble.start_session(index, member));
         let library = Arc::new(Mutex::new(Library::new(index)));
         let hold = Hold::Nothing;
@@ -45,7 +45,7 @@ impl Client {
     }
 
     /// Moves one thing that is not held up. Returns whether there was one.
-    pub fn step(&mut self, ensemble: &mut Ensemble) -> bool {
+    pub fn step(&mut self, ensemble: &mut SimulatedEnsemble) -> bool {
         let Some(link) = self.link else { return false };
         for (xid, mut request) in lock(&self.library).take_sent() {
             if let Request::SetWatches { seen, .. } = &mut request {
@@ -76,7 +76,7 @@ impl Client {
     }
 
     /// Connects to the member, if there is no connection and none is held up.
-    pub fn connect(&mut self, ensemble: &mut Ensemble) {
+    pub fn connect(&mut self, ensemble: &mut SimulatedEnsemble) {
         let mut library = lock(&self.library);
         if self.link.is_some() || self.is_refused || self.hold == Hold::Everything || library.is_over() {
             return;
@@ -92,21 +92,21 @@ impl Client {
     }
 
     /// Breaks the connection. What is under way is lost.
-    fn break_link(&mut self, ensemble: &mut Ensemble) {
+    fn break_link(&mut self, ensemble: &mut SimulatedEnsemble) {
         if let Some(link) = self.link.take() {
             ensemble.break_link(link, 0);
         }
     }
 
     /// Cuts the connection, and refuses new ones.
-    pub fn cut(&mut self, ensemble: &mut Ensemble) {
+    pub fn cut(&mut self, ensemble: &mut SimulatedEnsemble) {
         (self.is_refused, self.hold) = (true, Hold::Nothing);
         self.break_link(ensemble);
         lock(&self.library).disconnect();
     }
 
     /// Lets a second pass.
-    pub fn pass(&mut self, ensemble: &mut Ensemble) {
+    pub fn pass(&mut self, ensemble: &mut SimulatedEnsemble) {
         let is_silent = self.link.is_some() && self.hold == Hold::Everything;
         self.silent_for = if is_silent { self.silent_for + 1 } else { 0 };
         if self.silent_for == NOTICES_SILENCE_AFTER {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockscope_explore::ensemble::{Ensemble, LEADER, LinkId, session_of};
+use lockscope_explore::ensemble::{LEADER, LinkId, SimulatedEnsemble, session_of};
 use lockscope_explore::library::shared;
 use lockscope_requests::Requests;
 use tokio::task::spawn_local;
@@ -29,7 +29,7 @@ const INTERVALS: u32 = 1000;
 /// The servers, and all clients. The first is the client under test.
 #[derive(Debug)]
 struct Simulation {
-    ensemble: Ensemble,
+    ensemble: SimulatedEnsemble,
     clients: Vec<Client>,
 }
 
@@ -38,7 +38,7 @@ type Shared = Rc<RefCell<Simulation>>;
 impl Simulation {
     /// Starts servers, and connects a client to each of these members.
     fn start(members: usize, clients: &[usize]) -> Shared {
-        let mut ensemble = Ensemble::new(members, 0, false);
+        let mut ensemble = SimulatedEnsemble::new(members, 0, false);
         let clients = clients.iter().enumerate().map(|(index, member)| Client::start(&mut ensemble, index, *member));
         let clients = clients.collect();
         let simulation = Rc::new(RefCell::new(Self { ensemble, clients }));

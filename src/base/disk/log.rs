@@ -1,8 +1,8 @@
 //! Reads a transaction log from its beginning to its end, and finds the next good record behind a
 //! damage.
 //!
-//! [`LogItem`] is what reading yields, and [`LogReader`] reads. [`Found`] recognizes a record in a
-//! [`Window`] of the file. A [`Search`] looks for the next good record, and a [`Budget`] limits its
+//! [`LogItem`] is what reading yields, and [`LogReader`] reads. [`FoundRecord`] recognizes a record in a
+//! [`LogWindow`] of the file. A [`RecordSearch`] looks for the next good record, and a [`Budget`] limits its
 //! work: a file can be made so that bytes look like long records at every place.
 
 use std::io;
@@ -125,7 +125,7 @@ pub enum Why {
 /// ```
 #[derive(Debug)]
 pub struct LogReader<R> {
-    window: Window<R>,
+    window: LogWindow<R>,
     head: FileHead,
     last: Option<Zxid>,
     budget: Budget,
@@ -136,7 +136,7 @@ impl<R: Read + Seek> LogReader<R> {
     pub fn open(mut from: R) -> Result<Self, HeadError> {
         let start = from.stream_position()?;
         let (_, head) = FileHead::read(&mut from, "ZKLG")?;
-        let window = Window::new(from, start + FileHead::BYTES as u64);
+        let window = LogWindow::new(from, start + FileHead::BYTES as u64);
         Ok(Self { window, head, last: None, budget: Budget::default() })
     }
 
@@ -165,16 +165,16 @@ impl<R: Read + Seek> LogReader<R> {
 
     /// Reads the next record, passes over the next damage, or tells how the file ends.
     pub fn read(&mut self) -> io::Result<LogItem<'_>> {
-        let mut found = Found::here(&mut self.window)?;
-        if !matches!(found, Found::Record(_)) {
+        let mut found = FoundRecord::here(&mut self.window)?;
+        if !matches!(found, FoundRecord::Record(_)) {
             // Some bytes were perhaps read before a server wrote them.
             self.window.forget()?;
-            found = Found::here(&mut self.window)?;
+            found = FoundRecord::here(&mut self.window)?;
         }
         match found {
-            Found::Record(length) => Ok(LogItem::Record(self.take(length))),
-            Found::Nothing => Ok(LogItem::End(LogEnd::Whole { offset: self.offset() })),
-            Found::Bad(why, claimed) => self.recover(why, claimed),
+            FoundRecord::Record(length) => Ok(LogItem::Record(self.take(length))),
+            FoundRecord::Nothing => Ok(LogItem::End(LogEnd::Whole { offset: self.offset() })),
+            FoundRecord::Bad(why, claimed) => self.recover(why, claimed),
         }
     }
 
@@ -190,7 +190,7 @@ impl<R: Read + Seek> LogReader<R> {
     /// Goes from a damaged record to the next good one. Stays if there is none.
     fn recover(&mut self, why: Why, claimed: Option<usize>) -> io::Result<LogItem<'static>> {
         let offset = self.offset();
-        let mut search = Search { window: &mut self.window, budget: &mut self.budget, last: self.last };
+        let mut search = RecordSearch { window: &mut self.window, budget: &mut self.budget, last: self.last };
         match search.next_good(why, claimed)? {
             Some(damage) => Ok(LogItem::Damage(damage)),
             None => Ok(LogItem::End(LogEnd::Torn { offset, why })),
@@ -210,7 +210,7 @@ pub const LAST: u8 = b'B';
 
 /// What stands at an offset.
 #[derive(Clone, Copy, Debug)]
-pub enum Found {
+pub enum FoundRecord {
     /// A record with an entry of this length.
     Record(usize),
     /// Nothing but zeros, or the end of the file.
@@ -219,9 +219,9 @@ pub enum Found {
     Bad(Why, Option<usize>),
 }
 
-impl Found {
+impl FoundRecord {
     /// Looks at what stands here, and takes nothing.
-    pub fn here<R: Read + Seek>(window: &mut Window<R>) -> io::Result<Self> {
+    pub fn here<R: Read + Seek>(window: &mut LogWindow<R>) -> io::Result<Self> {
         let bytes = window.fill(HEAD)?;
         if bytes[..bytes.len().min(HEAD)].iter().all(|byte| *byte == 0) {
             return Ok(Self::Nothing);
@@ -270,7 +270,7 @@ const FIRST: usize = 4 << 10;
 
 /// The bytes of a file from the place on where it is read, as far as they are needed.
 #[derive(Debug)]
-pub struct Window<R> {
+pub struct LogWindow<R> {
     /// Stands behind the last byte of `bytes[..end]`.
     from: R,
     bytes: Vec<u8>,
@@ -282,7 +282,7 @@ pub struct Window<R> {
     at_once: usize,
 }
 
-impl<R: Read + Seek> Window<R> {
+impl<R: Read + Seek> LogWindow<R> {
     /// Creates a window at this offset, where the reader stands.
     pub fn new(from: R, offset: u64) -> Self {
         Self { from, bytes: Vec::new(), start: 0, end: 0, base: offset, at_once: FIRST }
@@ -386,23 +386,23 @@ impl<R: Read + Seek> Window<R> {
 const JUDGED: usize = HEAD + TxnHeader::BYTES;
 
 /// Where the next good record is.
-enum Next {
+enum NextRecord {
     At(u64),
     Unknown,
     Nowhere,
 }
 
 /// A search for the next good record.
-pub struct Search<'s, R> {
+pub struct RecordSearch<'s, R> {
     /// The file, at the damaged record.
-    pub window: &'s mut Window<R>,
+    pub window: &'s mut LogWindow<R>,
     /// What the search may cost.
     pub budget: &'s mut Budget,
     /// The last good transaction.
     pub last: Option<Zxid>,
 }
 
-impl<R: Read + Seek> Search<'_, R> {
+impl<R: Read + Seek> RecordSearch<'_, R> {
     /// Goes to the next good record, and returns what was passed over. Stays and returns `None` if
     /// there is none.
     pub fn next_good(&mut self, why: Why, claimed: Option<usize>) -> io::Result<Option<Damage>> {
@@ -410,12 +410,12 @@ impl<R: Read + Seek> Search<'_, R> {
         let claimed_end = claimed.map(|length| offset + (HEAD + length + 1) as u64);
         let next = match claimed_end {
             Some(end) => self.skip(why, end)?,
-            None => Next::Unknown,
+            None => NextRecord::Unknown,
         };
         let is_found = match next {
-            Next::At(at) => self.window.seek(at).map(|()| true)?,
-            Next::Unknown => self.scan(u64::MAX)?,
-            Next::Nowhere => false,
+            NextRecord::At(at) => self.window.seek(at).map(|()| true)?,
+            NextRecord::Unknown => self.scan(u64::MAX)?,
+            NextRecord::Nowhere => false,
         };
         if !is_found {
             return self.window.seek(offset).map(|()| None);
@@ -431,7 +431,7 @@ impl<R: Read + Seek> Search<'_, R> {
     ///
     /// A wrong length can lead to a record further on. Then transactions are missing between, and
     /// the bytes up to there are searched for them.
-    fn skip(&mut self, why: Why, end: u64) -> io::Result<Next> {
+    fn skip(&mut self, why: Why, end: u64) -> io::Result<NextRecord> {
         let here = self.window.offset();
         let damaged = self.zxid()?;
         self.window.seek(end)?;
@@ -439,25 +439,25 @@ impl<R: Read + Seek> Search<'_, R> {
         self.window.seek(here)?;
         let has_last_byte = matches!(why, Why::Checksum | Why::Entry(_));
         match found {
-            Found::Record(length) => {
+            FoundRecord::Record(length) => {
                 let is_next = follows(zxid, damaged, 1) || follows(zxid, self.last, 2);
                 if !is_next && self.scan(end)? {
-                    return Ok(Next::At(self.window.offset()));
+                    return Ok(NextRecord::At(self.window.offset()));
                 }
                 self.budget.repay(length);
-                Ok(Next::At(end))
+                Ok(NextRecord::At(end))
             }
-            Found::Nothing if has_last_byte => Ok(Next::Nowhere),
-            Found::Nothing | Found::Bad(..) => Ok(Next::Unknown),
+            FoundRecord::Nothing if has_last_byte => Ok(NextRecord::Nowhere),
+            FoundRecord::Nothing | FoundRecord::Bad(..) => Ok(NextRecord::Unknown),
         }
     }
 
     /// Looks at what stands here, if its checksum may be computed.
-    fn found(&mut self) -> io::Result<Found> {
+    fn found(&mut self) -> io::Result<FoundRecord> {
         let head = self.window.fill(HEAD)?.first_chunk().copied();
         match head.and_then(parse_head) {
-            Some((_, length)) if !self.budget.pay(length) => Ok(Found::Bad(Why::Checksum, Some(length))),
-            _ => Found::here(self.window),
+            Some((_, length)) if !self.budget.pay(length) => Ok(FoundRecord::Bad(Why::Checksum, Some(length))),
+            _ => FoundRecord::here(self.window),
         }
     }
 
@@ -490,7 +490,7 @@ impl<R: Read + Seek> Search<'_, R> {
         if end > before || self.window.byte_at(HEAD + length)? != Some(LAST) {
             return Ok(false);
         }
-        let is_good = matches!(self.found()?, Found::Record(_));
+        let is_good = matches!(self.found()?, FoundRecord::Record(_));
         if is_good {
             self.budget.repay(length);
         }

@@ -19,4 +19,4 @@ mod txn;
 pub use file::{Compression, FileHead, FileKind, FileName, HeadError, NodeKind};
 pub use log::{Damage, LogEnd, LogItem, LogReader, MAX_RECORD, Record, Why};
 pub use snapshot::{Fault, SnapshotEnd, SnapshotItem, SnapshotNode, SnapshotReader, ZxidDigest};
-pub use txn::{Acl, AclEntry, Create, Entry, Multi, Paths, Txn, TxnDigest, TxnHeader};
+pub use txn::{Acl, AclEntry, CreateTxn, Entry, MultiTxn, Paths, Txn, TxnDigest, TxnHeader};

@@ -129,16 +129,16 @@ const ROOT: &[u8] = b"";
 /// The checksum stands at the end: what was yielded before can be wrong in a damaged file.
 #[derive(Debug)]
 pub struct SnapshotReader<R> {
-    source: Source<R>,
+    source: SnapshotSource<R>,
     head: FileHead,
-    part: Part,
+    part: SnapshotPart,
     path: Vec<u8>,
     data: Vec<u8>,
 }
 
 /// What comes next.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum SnapshotPart {
     /// Sessions, and their number was not read yet.
     Begin,
     /// This many sessions.
@@ -150,7 +150,7 @@ enum Part {
 }
 
 /// What was read into the buffers.
-enum Step {
+enum SnapshotStep {
     Session(SessionId, i32),
     Node(ZnodeStat, NodeKind),
 }
@@ -159,8 +159,8 @@ impl<R: Read> SnapshotReader<R> {
     /// Reads the head. The reader needs no buffer of its own.
     pub fn open(mut from: R) -> Result<Self, HeadError> {
         let (bytes, head) = FileHead::read(&mut from, "ZKSN")?;
-        let source = Source::new(from, &bytes);
-        Ok(Self { source, head, part: Part::Begin, path: Vec::new(), data: Vec::new() })
+        let source = SnapshotSource::new(from, &bytes);
+        Ok(Self { source, head, part: SnapshotPart::Begin, path: Vec::new(), data: Vec::new() })
     }
 
     /// Returns the head.
@@ -170,36 +170,36 @@ impl<R: Read> SnapshotReader<R> {
 
     /// Reads the next session or node, or tells how the file ends; that again and again.
     pub fn read(&mut self) -> io::Result<SnapshotItem<'_>> {
-        if let Part::End(end) = self.part {
+        if let SnapshotPart::End(end) = self.part {
             return Ok(SnapshotItem::End(end));
         }
         match self.step() {
-            Ok(Step::Session(id, timeout)) => Ok(SnapshotItem::Session { id, timeout }),
-            Ok(Step::Node(stat, kind)) => {
+            Ok(SnapshotStep::Session(id, timeout)) => Ok(SnapshotItem::Session { id, timeout }),
+            Ok(SnapshotStep::Node(stat, kind)) => {
                 let path = if self.path == ROOT { "/".into() } else { String::from_utf8_lossy(&self.path) };
                 Ok(SnapshotItem::Node(SnapshotNode { path, data: &self.data, stat, kind }))
             }
             Err(stop) => {
                 let end = stop.end(self.source.offset())?;
-                self.part = Part::End(end);
+                self.part = SnapshotPart::End(end);
                 Ok(SnapshotItem::End(end))
             }
         }
     }
 
-    fn step(&mut self) -> Result<Step, Stop> {
-        if let Part::Begin = self.part {
-            self.part = Part::Sessions(self.source.int()?);
+    fn step(&mut self) -> Result<SnapshotStep, Stop> {
+        if let SnapshotPart::Begin = self.part {
+            self.part = SnapshotPart::Sessions(self.source.int()?);
         }
-        if let Part::Sessions(left) = self.part {
+        if let SnapshotPart::Sessions(left) = self.part {
             // Servers take a negative number for none.
             if left > 0 {
-                let session = Step::Session(SessionId(self.source.long()?), self.source.int()?);
-                self.part = Part::Sessions(left - 1);
+                let session = SnapshotStep::Session(SessionId(self.source.long()?), self.source.int()?);
+                self.part = SnapshotPart::Sessions(left - 1);
                 return Ok(session);
             }
             self.skip_acls()?;
-            self.part = Part::Nodes;
+            self.part = SnapshotPart::Nodes;
         }
         self.node()
     }
@@ -222,7 +222,7 @@ impl<R: Read> SnapshotReader<R> {
         self.source.skip(length)
     }
 
-    fn node(&mut self) -> Result<Step, Stop> {
+    fn node(&mut self) -> Result<SnapshotStep, Stop> {
         let length = self.source.length()?.ok_or(Stop::Damaged(Fault::Path))?;
         if length > MAX_PATH {
             return Err(Stop::Damaged(Fault::Path));
@@ -237,7 +237,7 @@ impl<R: Read> SnapshotReader<R> {
         self.source.keep(length.min(MAX_KEPT_DATA), &mut self.data)?;
         self.source.skip(length.saturating_sub(MAX_KEPT_DATA))?;
         self.source.long()?;
-        self.stat(length).map(|(stat, kind)| Step::Node(stat, kind))
+        self.stat(length).map(|(stat, kind)| SnapshotStep::Node(stat, kind))
     }
 
     fn stat(&mut self, data_length: usize) -> Result<(ZnodeStat, NodeKind), Stop> {
@@ -268,7 +268,7 @@ const CHUNK: usize = 64 << 10;
 
 /// A stream with a buffer and the checksum of what was taken from it.
 #[derive(Debug)]
-pub struct Source<R> {
+pub struct SnapshotSource<R> {
     from: R,
     bytes: Vec<u8>,
     /// The first byte that is not in the checksum.
@@ -280,7 +280,7 @@ pub struct Source<R> {
     sum: Adler32,
 }
 
-impl<R: Read> Source<R> {
+impl<R: Read> SnapshotSource<R> {
     /// Creates a source behind these first bytes.
     pub fn new(from: R, first: &[u8]) -> Self {
         let mut sum = Adler32::new();

@@ -91,7 +91,7 @@ impl TxnDigest {
 #[derive(Clone, Debug)]
 pub enum Txn<'a> {
     /// Creates a node.
-    Create(Create<'a>),
+    Create(CreateTxn<'a>),
     /// Deletes a node.
     Delete {
         /// The node's path.
@@ -117,7 +117,7 @@ pub enum Txn<'a> {
         /// The node's `aversion` afterwards.
         version: i32,
     },
-    /// Checks a node's version, as part of a [`Multi`].
+    /// Checks a node's version, as part of a [`MultiTxn`].
     Check {
         /// The node's path.
         path: Cow<'a, str>,
@@ -125,7 +125,7 @@ pub enum Txn<'a> {
         version: i32,
     },
     /// Does several things at once, or none of them.
-    Multi(Multi<'a>),
+    Multi(MultiTxn<'a>),
     /// Changes the members of the ensemble, which stand in the data of a node.
     Reconfig {
         /// The node's path, `/zookeeper/config`.
@@ -135,7 +135,7 @@ pub enum Txn<'a> {
         /// The version of the members' list.
         version: i32,
     },
-    /// Refuses a request, or a part of a [`Multi`], with this number of an
+    /// Refuses a request, or a part of a [`MultiTxn`], with this number of an
     /// [`ErrorCode`](crate::wire::ErrorCode).
     Error(i32),
     /// Begins a session.
@@ -154,7 +154,7 @@ pub enum Txn<'a> {
 
 /// The creation of a node.
 #[derive(Clone, Debug)]
-pub struct Create<'a> {
+pub struct CreateTxn<'a> {
     /// The node's path, with the number of a sequential node.
     pub path: Cow<'a, str>,
     /// The node's data.
@@ -185,7 +185,7 @@ impl<'a> Txn<'a> {
     /// Reads the body of a transaction of this session.
     fn read(kind: i32, session: SessionId, from: &mut Reader<'a>) -> Result<Self, Malformed> {
         Ok(match kind {
-            op::MULTI => Self::Multi(Multi::read(session, from)?),
+            op::MULTI => Self::Multi(MultiTxn::read(session, from)?),
             op::CREATE_SESSION => Self::CreateSession { timeout: from.int()? },
             op::CLOSE_SESSION => Self::CloseSession { deleted: closed(from) },
             _ => Self::read_part(kind, session, from)?,
@@ -196,7 +196,7 @@ impl<'a> Txn<'a> {
     fn read_part(kind: i32, session: SessionId, from: &mut Reader<'a>) -> Result<Self, Malformed> {
         Ok(match kind {
             op::CREATE | op::CREATE2 | op::CREATE_CONTAINER | op::CREATE_TTL => {
-                Self::Create(Create::read(kind, session, from)?)
+                Self::Create(CreateTxn::read(kind, session, from)?)
             }
             op::DELETE => Self::Delete { path: from.some_text()?, by_servers: false },
             op::DELETE_CONTAINER => Self::Delete { path: from.some_text()?, by_servers: true },
@@ -210,7 +210,7 @@ impl<'a> Txn<'a> {
     }
 }
 
-impl<'a> Create<'a> {
+impl<'a> CreateTxn<'a> {
     fn read(kind: i32, session: SessionId, from: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (path, data, acl) = (from.some_text()?, data(from)?, Acl::read(from)?);
         let is_ephemeral = matches!(kind, op::CREATE | op::CREATE2) && from.bool()?;
@@ -251,13 +251,13 @@ fn closed<'a>(from: &mut Reader<'a>) -> Option<Paths<'a>> {
 
 /// Several operations that are one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Multi<'a> {
+pub struct MultiTxn<'a> {
     parts: Several<'a>,
     session: SessionId,
     failure: Option<i32>,
 }
 
-impl<'a> Multi<'a> {
+impl<'a> MultiTxn<'a> {
     /// Reads the parts of a transaction of this session.
     fn read(session: SessionId, from: &mut Reader<'a>) -> Result<Self, Malformed> {
         let mut failure = None;

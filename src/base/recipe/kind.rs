@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::own::{BadRecipe, Definition, OwnRecipe};
-use super::terms::Traits;
+use super::terms::RecipeTraits;
 use super::{LockKind, NameRole};
 
 macro_rules! recipes {
@@ -28,10 +28,10 @@ macro_rules! recipes {
             pub const ALL: [Self; [$(Self::$recipe,)* $(Self::$later),*].len()] =
                 [$(Self::$recipe,)* $(Self::$later),*];
 
-            const fn traits(self) -> Traits {
+            const fn traits(self) -> RecipeTraits {
                 match self {
-                    $(Self::$recipe => Traits { $($traits)* },)*
-                    $(Self::$later => Traits { $($later_traits)* },)*
+                    $(Self::$recipe => RecipeTraits { $($traits)* },)*
+                    $(Self::$later => RecipeTraits { $($later_traits)* },)*
                     Self::Own(own) => own.traits(),
                 }
             }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The properties of a recipe.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Traits {
+pub(super) struct RecipeTraits {
     /// The name in JSON and on the command line. It never changes, since other programs depend on
     /// it.
     pub id: &'static str,

@@ -18,10 +18,10 @@ use lockscope_base::wire::ErrorCode;
 use lockscope_sandbox::parts::{Owner, Tree};
 use replicas::{Refused, Replicas, carry_out, without_ephemerals};
 
-pub use replicas::{Member, is_below};
+pub use replicas::{Replica, is_below};
 pub use request::{
-    Answer, Author, Change, Commit, Create, EventKind, Link, LinkId, Message, ReadOp, Refusal, Request, WatchKind,
-    WriteOp,
+    Author, Commit, Committed, CreatedNode, Link, LinkId, ReadOp, Refusal, Request, Response, SimulatedEventKind,
+    SimulatedMessage, SimulatedWatchKind, WriteOp,
 };
 
 /// The id of the first client's session.
@@ -32,7 +32,7 @@ pub const LEADER: usize = 0;
 
 /// The servers and all that is under way between them and the clients.
 #[derive(Clone, Debug, Hash)]
-pub struct Ensemble {
+pub struct SimulatedEnsemble {
     replicas: Replicas,
     /// The member that each living session is connected to, or was last. The leader refuses writes
     /// of the session that another member forwards.
@@ -52,7 +52,7 @@ pub fn session_of(client: usize) -> i64 {
     FIRST_SESSION + i64::try_from(client).unwrap_or(i64::MAX)
 }
 
-impl Ensemble {
+impl SimulatedEnsemble {
     /// Creates an ensemble of `members` servers without nodes. The first sequential node of each
     /// parent gets the number `first_sequence`.
     ///
@@ -178,7 +178,7 @@ impl Ensemble {
         } else {
             self.answer(id, session, member, &request)
         };
-        let answer = if self.masks { answer.map(Answer::masked) } else { answer };
+        let answer = if self.masks { answer.map(Response::masked) } else { answer };
         let zxid = self.replicas.members[member].zxid;
         if broken {
             self.replicas.members[member].forget(id);
@@ -189,27 +189,27 @@ impl Ensemble {
             // A member closes the connection without a reply.
             link.close();
         } else {
-            link.push(zxid, Message::Reply { xid, answer });
+            link.push(zxid, SimulatedMessage::Reply { xid, answer });
         }
         if link.broken && link.requests.is_empty() {
             self.links.remove(&id);
         }
     }
 
-    fn answer(&mut self, id: LinkId, session: i64, member: usize, request: &Request) -> Result<Answer, ErrorCode> {
+    fn answer(&mut self, id: LinkId, session: i64, member: usize, request: &Request) -> Result<Response, ErrorCode> {
         match request {
             Request::Write(write) => self
                 .write(session, member, std::slice::from_ref(write))
                 .map_err(|(_, code)| code)
-                .map(|mut answers| answers.pop().unwrap_or(Answer::Done)),
+                .map(|mut answers| answers.pop().unwrap_or(Response::Done)),
             Request::Multi(writes) => match self.write(session, member, writes) {
-                Ok(answers) => Ok(Answer::Results(answers.into_iter().map(Ok).collect())),
+                Ok(answers) => Ok(Response::Results(answers.into_iter().map(Ok).collect())),
                 Err((_, code @ (ErrorCode::SessionMoved | ErrorCode::SessionExpired))) => Err(code),
-                Err((index, code)) => Ok(Answer::Failed { index, code }),
+                Err((index, code)) => Ok(Response::Failed { index, code }),
             },
             Request::Sync => {
                 self.catch_up(member);
-                Ok(Answer::Done)
+                Ok(Response::Done)
             }
             Request::Read { read, watch } => {
                 let answer = self.permits.read(self.replicas.tree_of(member), session, read);
@@ -221,7 +221,7 @@ impl Ensemble {
             Request::WatchRecursively(_) if self.permits.old_servers => Err(ErrorCode::Unimplemented),
             Request::WatchRecursively(root) => {
                 self.replicas.members[member].watch_recursively(id, root);
-                Ok(Answer::Done)
+                Ok(Response::Done)
             }
             Request::SetWatches { seen, watches } => {
                 let tree = Rc::clone(self.replicas.tree_of(member));
@@ -231,9 +231,9 @@ impl Ensemble {
                         link.push(0, event);
                     }
                 }
-                Ok(Answer::Done)
+                Ok(Response::Done)
             }
-            Request::Reads(_) | Request::RemoveWatch(..) | Request::RemoveRecursive(_) => Ok(Answer::Done),
+            Request::Reads(_) | Request::RemoveWatch(..) | Request::RemoveRecursive(_) => Ok(Response::Done),
         }
     }
 
@@ -245,7 +245,7 @@ impl Ensemble {
         session: i64,
         member: usize,
         reads: &[ReadOp],
-    ) -> Option<Result<Answer, ErrorCode>> {
+    ) -> Option<Result<Response, ErrorCode>> {
         if self.permits.old_servers {
             return Some(Err(ErrorCode::Unimplemented));
         }
@@ -257,7 +257,7 @@ impl Ensemble {
         if link.partly.len() < reads.len() {
             return None;
         }
-        Some(Ok(Answer::Results(std::mem::take(&mut link.partly))))
+        Some(Ok(Response::Results(std::mem::take(&mut link.partly))))
     }
 
     fn remove_watch(&mut self, id: LinkId, request: &Request) {
@@ -270,7 +270,7 @@ impl Ensemble {
     }
 
     /// Carries out the writes of a session, and lets its member catch up before the reply.
-    fn write(&mut self, session: i64, member: usize, writes: &[WriteOp]) -> Result<Vec<Answer>, Refused> {
+    fn write(&mut self, session: i64, member: usize, writes: &[WriteOp]) -> Result<Vec<Response>, Refused> {
         let done = match self.sessions.get(&session) {
             Some(owner) if *owner == member => self.try_write(Author::Session(session), session, writes),
             Some(_) => Err((0, ErrorCode::SessionMoved)),
@@ -280,7 +280,7 @@ impl Ensemble {
         done
     }
 
-    fn try_write(&mut self, by: Author, session: i64, writes: &[WriteOp]) -> Result<Vec<Answer>, Refused> {
+    fn try_write(&mut self, by: Author, session: i64, writes: &[WriteOp]) -> Result<Vec<Response>, Refused> {
         if let Author::Session(session) = by {
             self.permits.check(self.replicas.tree(), session, writes)?;
         }
@@ -301,7 +301,7 @@ impl Ensemble {
         self.deliver(events);
     }
 
-    fn deliver(&mut self, events: Vec<(LinkId, Message)>) {
+    fn deliver(&mut self, events: Vec<(LinkId, SimulatedMessage)>) {
         for (id, event) in events {
             if let Some(link) = self.links.get_mut(&id) {
                 link.push(0, event);
@@ -361,7 +361,7 @@ impl Ensemble {
     }
 
     /// Takes the oldest message to a link's client, with the zxid in the header of a reply.
-    pub fn receive(&mut self, id: LinkId) -> Option<(i64, Message)> {
+    pub fn receive(&mut self, id: LinkId) -> Option<(i64, SimulatedMessage)> {
         self.links.get_mut(&id)?.messages.pop_front()
     }
 
@@ -391,14 +391,14 @@ impl Ensemble {
             self.carry_out(id);
             let last = self.links.get_mut(&id).and_then(|link| link.messages.iter_mut().skip(sent).last());
             if let Some((_, message)) = last
-                && let Message::Reply { xid, answer: Ok(_) } = *message
+                && let SimulatedMessage::Reply { xid, answer: Ok(_) } = *message
             {
-                *message = Message::Refused { xid, why };
+                *message = SimulatedMessage::Refused { xid, why };
             }
         } else if let Some((xid, _)) = link.requests.pop_front() {
             link.partly.clear();
             let zxid = self.replicas.members[link.member].zxid;
-            link.push(zxid, Message::Refused { xid, why });
+            link.push(zxid, SimulatedMessage::Refused { xid, why });
         }
     }
 
@@ -427,7 +427,7 @@ pub struct Permits {
 
 impl Permits {
     /// Answers a read from a tree, if it is permitted. To look at a node needs no permission.
-    fn read(self, tree: &Tree, session: i64, read: &ReadOp) -> Result<Answer, ErrorCode> {
+    fn read(self, tree: &Tree, session: i64, read: &ReadOp) -> Result<Response, ErrorCode> {
         match read {
             ReadOp::Data(path) if self.is_closed(tree, session, path) => Err(ErrorCode::NoAuth),
             _ => replicas::read(tree, read),

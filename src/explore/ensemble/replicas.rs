@@ -6,16 +6,17 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::request::{Answer, Author, Change, Commit, Create, EventKind, LinkId, Message, ReadOp, WatchKind, WriteOp};
-use lockscope_base::wire::ErrorCode;
-use lockscope_sandbox::parts::{
-    Change as TreeChange, Owner, Stat, Tree, TreeMode, Wish, anyone, known, parent, permission,
+use super::request::{
+    Author, Commit, Committed, CreatedNode, LinkId, ReadOp, Response, SimulatedEventKind, SimulatedMessage,
+    SimulatedWatchKind, WriteOp,
 };
+use lockscope_base::wire::ErrorCode;
+use lockscope_sandbox::parts::{Owner, Stat, Tree, TreeChange, TreeMode, Wish, anyone, known, parent, permission};
 
 /// The members, and the transactions that some of them lack.
 #[derive(Clone, Debug)]
 pub struct Replicas {
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<Replica>,
     /// The leader's tree.
     tree: Rc<Tree>,
     /// The transactions that a member lacks, each with the tree before it.
@@ -34,7 +35,7 @@ impl Replicas {
         let mut tree = Tree::default();
         tree.first_sequence = first_sequence;
         Self {
-            members: vec![Member::new(); members],
+            members: vec![Replica::new(); members],
             tree: Rc::new(tree),
             lacked: Vec::new(),
             zxid: 0,
@@ -62,7 +63,7 @@ impl Replicas {
 
     /// Adds a transaction to the history, and returns the events of the members that do not lag.
     /// Refused transactions get no zxid, unlike on real servers: nothing depends on it.
-    pub fn add(&mut self, by: Author, changes: Vec<Change>, tree: Tree) -> Vec<(LinkId, Message)> {
+    pub fn add(&mut self, by: Author, changes: Vec<Committed>, tree: Tree) -> Vec<(LinkId, SimulatedMessage)> {
         self.zxid += 1;
         let before = std::mem::replace(&mut self.tree, Rc::new(tree));
         let commit = Rc::new(Commit { zxid: self.zxid, by, changes });
@@ -82,14 +83,14 @@ impl Replicas {
     }
 
     /// Lets a member apply the history up to a zxid, and returns the events.
-    pub fn catch_up(&mut self, member: usize, zxid: i64) -> Vec<(LinkId, Message)> {
+    pub fn catch_up(&mut self, member: usize, zxid: i64) -> Vec<(LinkId, SimulatedMessage)> {
         let events = self.apply(member, zxid);
         self.forget_applied();
         events
     }
 
     /// Lets a lagging member apply the next transaction. It lags no longer once it lacks none.
-    pub fn advance(&mut self, member: usize) -> Vec<(LinkId, Message)> {
+    pub fn advance(&mut self, member: usize) -> Vec<(LinkId, SimulatedMessage)> {
         let from = self.members[member].zxid;
         let next = self.lacked.iter().map(|(commit, _)| commit.zxid).find(|zxid| *zxid > from);
         let events = next.map(|next| self.catch_up(member, next)).unwrap_or_default();
@@ -102,7 +103,7 @@ impl Replicas {
         (self.members[member].lags, self.members[member].zxid < self.zxid)
     }
 
-    fn apply(&mut self, member: usize, zxid: i64) -> Vec<(LinkId, Message)> {
+    fn apply(&mut self, member: usize, zxid: i64) -> Vec<(LinkId, SimulatedMessage)> {
         let from = self.members[member].zxid;
         let mut events = Vec::new();
         for (commit, _) in self.lacked.iter().filter(|(commit, _)| commit.zxid > from && commit.zxid <= zxid) {
@@ -129,7 +130,7 @@ type Watches = BTreeMap<Arc<str>, BTreeSet<LinkId>>;
 
 /// A server of the ensemble.
 #[derive(Clone, Debug, Hash)]
-pub struct Member {
+pub struct Replica {
     /// The zxid of the last transaction that it has applied.
     pub(super) zxid: i64,
     /// Whether it applies transactions late.
@@ -140,7 +141,7 @@ pub struct Member {
     recursive_watches: Watches,
 }
 
-impl Member {
+impl Replica {
     fn new() -> Self {
         Self {
             zxid: 0,
@@ -152,7 +153,7 @@ impl Member {
     }
 
     /// Applies a transaction, and returns the events that it fires.
-    fn apply(&mut self, commit: &Commit, event_zxid: i64) -> Vec<(LinkId, Message)> {
+    fn apply(&mut self, commit: &Commit, event_zxid: i64) -> Vec<(LinkId, SimulatedMessage)> {
         self.zxid = commit.zxid;
         let mut fired = Vec::new();
         for change in &commit.changes {
@@ -161,14 +162,14 @@ impl Member {
         fired
     }
 
-    fn fire(&mut self, change: &Change, zxid: i64, fired: &mut Vec<(LinkId, Message)>) {
+    fn fire(&mut self, change: &Committed, zxid: i64, fired: &mut Vec<(LinkId, SimulatedMessage)>) {
         let (path, own, moved) = match change {
-            Change::Created { path, .. } => (path, EventKind::Created, true),
-            Change::Deleted { path, .. } => (path, EventKind::Deleted, true),
-            Change::DataChanged { path, .. } => (path, EventKind::DataChanged, false),
+            Committed::Created { path, .. } => (path, SimulatedEventKind::Created, true),
+            Committed::Deleted { path, .. } => (path, SimulatedEventKind::Deleted, true),
+            Committed::DataChanged { path, .. } => (path, SimulatedEventKind::DataChanged, false),
         };
         let mut watchers = self.data_watches.remove(path).unwrap_or_default();
-        if own == EventKind::Deleted {
+        if own == SimulatedEventKind::Deleted {
             watchers.extend(self.child_watches.remove(path).unwrap_or_default());
         }
         for (root, links) in &self.recursive_watches {
@@ -176,14 +177,16 @@ impl Member {
                 watchers.extend(links);
             }
         }
-        let event = |kind, path: &Arc<str>| Message::Event { kind, path: Arc::clone(path), zxid };
+        let event = |kind, path: &Arc<str>| SimulatedMessage::Event { kind, path: Arc::clone(path), zxid };
         fired.extend(watchers.into_iter().map(|link| (link, event(own, path))));
         if moved {
             let above = known(parent(path).unwrap_or_default());
             let watchers = self.child_watches.remove(above).unwrap_or_default();
             if !watchers.is_empty() {
                 let above: Arc<str> = above.into();
-                fired.extend(watchers.into_iter().map(|link| (link, event(EventKind::ChildrenChanged, &above))));
+                fired.extend(
+                    watchers.into_iter().map(|link| (link, event(SimulatedEventKind::ChildrenChanged, &above))),
+                );
             }
         }
     }
@@ -210,10 +213,10 @@ impl Member {
     }
 
     /// Removes a client's watch.
-    pub(super) fn unwatch(&mut self, link: LinkId, path: &str, kind: WatchKind) {
+    pub(super) fn unwatch(&mut self, link: LinkId, path: &str, kind: SimulatedWatchKind) {
         match kind {
-            WatchKind::Data | WatchKind::Exists => remove(&mut self.data_watches, path, link),
-            WatchKind::Children => remove(&mut self.child_watches, path, link),
+            SimulatedWatchKind::Data | SimulatedWatchKind::Exists => remove(&mut self.data_watches, path, link),
+            SimulatedWatchKind::Children => remove(&mut self.child_watches, path, link),
         }
     }
 
@@ -227,22 +230,24 @@ impl Member {
         tree: &Tree,
         link: LinkId,
         seen: i64,
-        watches: &[(Arc<str>, WatchKind)],
+        watches: &[(Arc<str>, SimulatedWatchKind)],
         masks: bool,
-    ) -> Vec<Message> {
+    ) -> Vec<SimulatedMessage> {
         let mut missed = Vec::new();
         let zxid = if masks { 0 } else { self.zxid };
         for (path, kind) in watches {
             let event = match (kind, tree.node(path)) {
-                (WatchKind::Exists, Ok(_)) => Some(EventKind::Created),
-                (WatchKind::Data | WatchKind::Children, Err(_)) => Some(EventKind::Deleted),
-                (WatchKind::Data, Ok(node)) => (node.mzxid > seen).then_some(EventKind::DataChanged),
-                (WatchKind::Children, Ok(node)) => (node.pzxid > seen).then_some(EventKind::ChildrenChanged),
-                (WatchKind::Exists, Err(_)) => None,
+                (SimulatedWatchKind::Exists, Ok(_)) => Some(SimulatedEventKind::Created),
+                (SimulatedWatchKind::Data | SimulatedWatchKind::Children, Err(_)) => Some(SimulatedEventKind::Deleted),
+                (SimulatedWatchKind::Data, Ok(node)) => (node.mzxid > seen).then_some(SimulatedEventKind::DataChanged),
+                (SimulatedWatchKind::Children, Ok(node)) => {
+                    (node.pzxid > seen).then_some(SimulatedEventKind::ChildrenChanged)
+                }
+                (SimulatedWatchKind::Exists, Err(_)) => None,
             };
             match (event, kind) {
-                (Some(kind), _) => missed.push(Message::Event { kind, path: Arc::clone(path), zxid }),
-                (None, WatchKind::Children) => self.watch(link, &ReadOp::Children(Arc::clone(path))),
+                (Some(kind), _) => missed.push(SimulatedMessage::Event { kind, path: Arc::clone(path), zxid }),
+                (None, SimulatedWatchKind::Children) => self.watch(link, &ReadOp::Children(Arc::clone(path))),
                 (None, _) => self.watch_node(link, path),
             }
         }
@@ -275,20 +280,20 @@ pub fn is_below(path: &str, root: &str) -> bool {
 }
 
 /// Answers a read from a tree.
-pub fn read(tree: &Tree, read: &ReadOp) -> Result<Answer, ErrorCode> {
+pub fn read(tree: &Tree, read: &ReadOp) -> Result<Response, ErrorCode> {
     Ok(match read {
         ReadOp::Data(path) => {
             let node = tree.node(path)?;
-            Answer::Data { data: node.data.clone().unwrap_or_default(), stat: node.stat() }
+            Response::Data { data: node.data.clone().unwrap_or_default(), stat: node.stat() }
         }
-        ReadOp::Stat(path) => Answer::Stat(tree.node(path).ok().map(lockscope_sandbox::parts::Node::stat)),
+        ReadOp::Stat(path) => Response::Stat(tree.node(path).ok().map(lockscope_sandbox::parts::TreeNode::stat)),
         ReadOp::Children(path) => {
             let node = tree.node(path)?;
-            Answer::Children { names: node.children.iter().cloned().collect(), stat: node.stat() }
+            Response::Children { names: node.children.iter().cloned().collect(), stat: node.stat() }
         }
         ReadOp::Count(path) => {
             tree.node(path)?;
-            Answer::Count(tree.below(path))
+            Response::Count(tree.below(path))
         }
     })
 }
@@ -305,7 +310,7 @@ pub fn carry_out(
     session: i64,
     zxid: i64,
     writes: &[WriteOp],
-) -> Result<(Vec<Answer>, Vec<Change>, Tree), Refused> {
+) -> Result<(Vec<Response>, Vec<Committed>, Tree), Refused> {
     let mut tree = tree.clone();
     let (mut answers, mut changes) = (Vec::new(), Vec::new());
     for (index, write) in writes.iter().enumerate() {
@@ -317,43 +322,48 @@ pub fn carry_out(
 }
 
 /// Deletes the ephemeral nodes of a session that has ended from a copy of a tree.
-pub fn without_ephemerals(tree: &Tree, session: i64, zxid: i64) -> (Vec<Change>, Tree) {
+pub fn without_ephemerals(tree: &Tree, session: i64, zxid: i64) -> (Vec<Committed>, Tree) {
     let mut tree = tree.clone();
     let nodes: Vec<Arc<str>> = tree.ephemerals_of(session).cloned().collect();
     let mut changes = Vec::new();
     for path in nodes {
         let (czxid, version) = tree.node(&path).map_or((0, 0), |node| (node.czxid, node.version));
         if tree.delete(&path, -1, zxid).is_ok() {
-            changes.push(Change::Deleted { path, czxid, version, owner: Some(session) });
+            changes.push(Committed::Deleted { path, czxid, version, owner: Some(session) });
         }
     }
     (changes, tree)
 }
 
-fn write_one(tree: &mut Tree, session: i64, zxid: i64, write: &WriteOp) -> Result<(Answer, Option<Change>), ErrorCode> {
+fn write_one(
+    tree: &mut Tree,
+    session: i64,
+    zxid: i64,
+    write: &WriteOp,
+) -> Result<(Response, Option<Committed>), ErrorCode> {
     match write {
         WriteOp::Create(create) => {
             let owner = create.ephemeral.then_some(session);
             let (path, stat) = make(tree, create, owner, zxid)?;
-            Ok((Answer::Created { path: Arc::clone(&path), stat }, Some(Change::Created { path, owner })))
+            Ok((Response::Created { path: Arc::clone(&path), stat }, Some(Committed::Created { path, owner })))
         }
         WriteOp::Delete { path, version } => {
             tree.deletable(path)?;
             let (czxid, owner) = owner_of(tree, path)?;
             let of_node = tree.node(path)?.version;
             tree.delete(path, version.unwrap_or(-1), zxid)?;
-            Ok((Answer::Done, Some(Change::Deleted { path: Arc::clone(path), czxid, version: of_node, owner })))
+            Ok((Response::Done, Some(Committed::Deleted { path: Arc::clone(path), czxid, version: of_node, owner })))
         }
         WriteOp::SetData { path, data, version } => {
             let (czxid, owner) = owner_of(tree, path)?;
             tree.set_data(path, Some(data), version.unwrap_or(-1), zxid, TIME)?;
             let stat = tree.node(path)?.stat();
             let (path, data) = (Arc::clone(path), Arc::clone(data));
-            Ok((Answer::Stat(Some(stat)), Some(Change::DataChanged { path, czxid, owner, data })))
+            Ok((Response::Stat(Some(stat)), Some(Committed::DataChanged { path, czxid, owner, data })))
         }
         WriteOp::Check { path, version } => {
             if tree.node(path)?.version == *version {
-                Ok((Answer::Done, None))
+                Ok((Response::Done, None))
             } else {
                 Err(ErrorCode::BadVersion)
             }
@@ -368,7 +378,7 @@ fn owner_of(tree: &Tree, path: &str) -> Result<(i64, Option<i64>), ErrorCode> {
 }
 
 /// Creates a node in a tree and returns its path and stat.
-fn make(tree: &mut Tree, create: &Create, owner: Option<i64>, zxid: i64) -> Result<(Arc<str>, Stat), ErrorCode> {
+fn make(tree: &mut Tree, create: &CreatedNode, owner: Option<i64>, zxid: i64) -> Result<(Arc<str>, Stat), ErrorCode> {
     let wish = Wish {
         path: &create.path,
         data: Some(&create.data),

@@ -11,7 +11,7 @@ use lockscope_sandbox::parts::Stat;
 
 /// A node to create.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
-pub struct Create {
+pub struct CreatedNode {
     /// The path; that of a sequential node is the prefix of its number.
     pub path: Arc<str>,
     /// The data.
@@ -28,7 +28,7 @@ pub struct Create {
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub enum WriteOp {
     /// Creates a node.
-    Create(Create),
+    Create(CreatedNode),
     /// Deletes a node, if its data has this version.
     Delete { path: Arc<str>, version: Option<i32> },
     /// Replaces a node's data, if it has this version.
@@ -52,7 +52,7 @@ pub enum ReadOp {
 
 /// The kinds of one-shot watches that a client sets.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WatchKind {
+pub enum SimulatedWatchKind {
     /// On an existing node, for its data and its end.
     Data,
     /// On a missing node, for its creation.
@@ -77,9 +77,9 @@ pub enum Request {
     /// Watches a node and all nodes below it.
     WatchRecursively(Arc<str>),
     /// Sets watches again after a new connection, as of what the client had seen.
-    SetWatches { seen: i64, watches: Vec<(Arc<str>, WatchKind)> },
+    SetWatches { seen: i64, watches: Vec<(Arc<str>, SimulatedWatchKind)> },
     /// Removes a watch that has not fired.
-    RemoveWatch(Arc<str>, WatchKind),
+    RemoveWatch(Arc<str>, SimulatedWatchKind),
     /// Removes a recursive watch.
     RemoveRecursive(Arc<str>),
 }
@@ -97,7 +97,7 @@ impl Request {
 
 /// The answer to a request that was carried out.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
-pub enum Answer {
+pub enum Response {
     /// Done, without a result.
     Done,
     /// A node was created.
@@ -111,12 +111,12 @@ pub enum Answer {
     /// A number of nodes.
     Count(usize),
     /// The results of several operations.
-    Results(Vec<Result<Answer, ErrorCode>>),
+    Results(Vec<Result<Response, ErrorCode>>),
     /// Nothing was written, for the operation at this index.
     Failed { index: usize, code: ErrorCode },
 }
 
-impl Answer {
+impl Response {
     /// Returns the answer with zeros in place of what the lock library never reads.
     pub(super) fn masked(self) -> Self {
         let mask = |stat: Stat| Stat {
@@ -143,7 +143,7 @@ pub struct Commit {
     /// The author.
     pub by: Author,
     /// The changes.
-    pub changes: Vec<Change>,
+    pub changes: Vec<Committed>,
 }
 
 /// The author of a transaction.
@@ -161,7 +161,7 @@ pub enum Author {
 
 /// A change that the leader has committed.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
-pub enum Change {
+pub enum Committed {
     /// A node was created. `czxid` is that of its transaction.
     Created { path: Arc<str>, owner: Option<i64> },
     /// A node was deleted.
@@ -170,7 +170,7 @@ pub enum Change {
     DataChanged { path: Arc<str>, czxid: i64, owner: Option<i64>, data: Arc<[u8]> },
 }
 
-impl Change {
+impl Committed {
     /// Returns the path of the node.
     pub fn path(&self) -> &Arc<str> {
         let (Self::Created { path, .. } | Self::Deleted { path, .. } | Self::DataChanged { path, .. }) = self;
@@ -189,7 +189,7 @@ pub struct LinkId {
 
 /// What a watch tells.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
-pub enum EventKind {
+pub enum SimulatedEventKind {
     /// A node was created.
     Created,
     /// A node was deleted.
@@ -213,14 +213,14 @@ pub enum Refusal {
 
 /// What a server sends to a client.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
-pub enum Message {
+pub enum SimulatedMessage {
     /// The reply to a request.
-    Reply { xid: u32, answer: Result<Answer, ErrorCode> },
+    Reply { xid: u32, answer: Result<Response, ErrorCode> },
     /// The reply of a server that did not carry out the request for a reason of its own, or a reply
     /// that cannot be read.
     Refused { xid: u32, why: Refusal },
     /// The event of a one-shot watch, or of a recursive one.
-    Event { kind: EventKind, path: Arc<str>, zxid: i64 },
+    Event { kind: SimulatedEventKind, path: Arc<str>, zxid: i64 },
     /// The server closes the connection.
     Closed,
 }
@@ -236,9 +236,9 @@ pub struct Link {
     pub requests: VecDeque<(u32, Request)>,
     /// Sent by the member and not received yet. A reply has in its header the newest transaction
     /// that the member had applied; events have zero.
-    pub messages: VecDeque<(i64, Message)>,
+    pub messages: VecDeque<(i64, SimulatedMessage)>,
     /// The results of the oldest request, if it is a batch of reads that was carried out in part.
-    pub(super) partly: Vec<Result<Answer, ErrorCode>>,
+    pub(super) partly: Vec<Result<Response, ErrorCode>>,
     /// Whether the member has closed it: nothing arrives after that.
     closed: bool,
     /// Whether the client has given the connection up, so that only late requests are left.
@@ -258,7 +258,7 @@ impl Link {
         }
     }
 
-    pub(super) fn push(&mut self, zxid: i64, message: Message) {
+    pub(super) fn push(&mut self, zxid: i64, message: SimulatedMessage) {
         if !self.broken && !self.closed {
             self.messages.push_back((zxid, message));
         }
@@ -272,7 +272,7 @@ impl Link {
     /// Lets the server close the connection after what it has sent.
     pub(super) fn close(&mut self) {
         self.requests.clear();
-        self.push(0, Message::Closed);
+        self.push(0, SimulatedMessage::Closed);
         self.closed = true;
     }
 }

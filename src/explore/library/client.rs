@@ -12,7 +12,7 @@ use uuid::Uuid;
 use zookeeper_client::{CreateMode, Error, MultiReadResult, MultiWriteError, MultiWriteResult, SessionState, Stat};
 
 use super::{NewWatch, SharedLibrary, TIMEOUT, lock};
-use crate::ensemble::{Answer, Create, ReadOp, Refusal, Request, WriteOp, session_of};
+use crate::ensemble::{CreatedNode, ReadOp, Refusal, Request, Response, WriteOp, session_of};
 use lockscope_base::wire::ErrorCode;
 use lockscope_base::znode::SessionId;
 use lockscope_requests::{Created, Events, NewNode, Read, Reply, Requests, SessionStates, Watch, Write};
@@ -29,7 +29,7 @@ impl fmt::Debug for SimClient {
 }
 
 impl SimClient {
-    fn ask<T>(&self, request: Request, read: impl FnOnce(Answer) -> T + Send + 'static) -> Reply<'_, T> {
+    fn ask<T>(&self, request: Request, read: impl FnOnce(Response) -> T + Send + 'static) -> Reply<'_, T> {
         let reply = lock(&self.0).request(request);
         Box::pin(async move {
             let (answer, _) = reply.await.unwrap_or(Err(Error::ClientClosed))?;
@@ -37,11 +37,11 @@ impl SimClient {
         })
     }
 
-    fn read(&self, read: ReadOp) -> Reply<'_, Answer> {
+    fn read(&self, read: ReadOp) -> Reply<'_, Response> {
         self.ask(Request::Read { read, watch: false }, |answer| answer)
     }
 
-    fn watch<T>(&self, read: ReadOp, convert: impl FnOnce(Answer) -> T + Send + 'static) -> Reply<'_, (T, Watch)> {
+    fn watch<T>(&self, read: ReadOp, convert: impl FnOnce(Response) -> T + Send + 'static) -> Reply<'_, (T, Watch)> {
         let reply = lock(&self.0).request(Request::Read { read, watch: true });
         Box::pin(async move {
             match reply.await.unwrap_or(Err(Error::ClientClosed))? {
@@ -52,9 +52,9 @@ impl SimClient {
     }
 }
 
-fn stat(answer: Answer) -> Option<Stat> {
+fn stat(answer: Response) -> Option<Stat> {
     match answer {
-        Answer::Stat(stat) => stat.as_ref().map(stat_of),
+        Response::Stat(stat) => stat.as_ref().map(stat_of),
         other => unreachable!("not a stat: {other:?}"),
     }
 }
@@ -92,7 +92,7 @@ impl Requests for SimClient {
         let create = create_of(&node);
         let prefix = create.path.len();
         self.ask(Request::Write(WriteOp::Create(create)), move |answer| match answer {
-            Answer::Created { path, stat } => Created { stat: stat_of(&stat), number: path[prefix..].to_owned() },
+            Response::Created { path, stat } => Created { stat: stat_of(&stat), number: path[prefix..].to_owned() },
             other => unreachable!("not the answer to a create: {other:?}"),
         })
     }
@@ -151,7 +151,7 @@ impl Requests for SimClient {
         let reply = SimClient::read(self, ReadOp::Count(path.into()));
         Box::pin(async move {
             match reply.await? {
-                Answer::Count(count) => Ok(count),
+                Response::Count(count) => Ok(count),
                 other => unreachable!("not a count: {other:?}"),
             }
         })
@@ -248,8 +248,8 @@ fn stat_of(stat: &ServerStat) -> Stat {
     }
 }
 
-fn create_of(node: &NewNode<'_>) -> Create {
-    Create {
+fn create_of(node: &NewNode<'_>) -> CreatedNode {
+    CreatedNode {
         path: node.path.into(),
         data: node.data.into(),
         ephemeral: matches!(node.mode, CreateMode::Ephemeral | CreateMode::EphemeralSequential),
@@ -274,44 +274,46 @@ fn read_of(read: &Read<'_>) -> ReadOp {
     }
 }
 
-fn data_of(answer: Answer) -> (Vec<u8>, Stat) {
+fn data_of(answer: Response) -> (Vec<u8>, Stat) {
     match answer {
-        Answer::Data { data, stat } => (data.to_vec(), stat_of(&stat)),
+        Response::Data { data, stat } => (data.to_vec(), stat_of(&stat)),
         other => unreachable!("not data: {other:?}"),
     }
 }
 
-fn children_of(answer: Answer) -> (Vec<String>, Stat) {
+fn children_of(answer: Response) -> (Vec<String>, Stat) {
     match answer {
-        Answer::Children { names, stat } => (names.iter().map(|name| (**name).to_owned()).collect(), stat_of(&stat)),
+        Response::Children { names, stat } => (names.iter().map(|name| (**name).to_owned()).collect(), stat_of(&stat)),
         other => unreachable!("not children: {other:?}"),
     }
 }
 
-fn written(writes: &[WriteOp], answer: Answer) -> Result<Vec<MultiWriteResult>, MultiWriteError> {
+fn written(writes: &[WriteOp], answer: Response) -> Result<Vec<MultiWriteResult>, MultiWriteError> {
     match answer {
-        Answer::Failed { index, code } => Err(MultiWriteError::OperationFailed { index, source: error_of(code) }),
-        Answer::Results(results) => Ok(writes.iter().zip(results).map(|(write, result)| one(write, result)).collect()),
+        Response::Failed { index, code } => Err(MultiWriteError::OperationFailed { index, source: error_of(code) }),
+        Response::Results(results) => {
+            Ok(writes.iter().zip(results).map(|(write, result)| one(write, result)).collect())
+        }
         other => unreachable!("not the results of a transaction: {other:?}"),
     }
 }
 
-fn one(write: &WriteOp, result: Result<Answer, ErrorCode>) -> MultiWriteResult {
+fn one(write: &WriteOp, result: Result<Response, ErrorCode>) -> MultiWriteResult {
     match (write, result) {
-        (WriteOp::Create(_), Ok(Answer::Created { path, stat })) => {
+        (WriteOp::Create(_), Ok(Response::Created { path, stat })) => {
             MultiWriteResult::Create { path: (*path).to_owned(), stat: stat_of(&stat) }
         }
-        (WriteOp::SetData { .. }, Ok(Answer::Stat(Some(stat)))) => MultiWriteResult::SetData { stat: stat_of(&stat) },
+        (WriteOp::SetData { .. }, Ok(Response::Stat(Some(stat)))) => MultiWriteResult::SetData { stat: stat_of(&stat) },
         (WriteOp::Delete { .. }, _) => MultiWriteResult::Delete,
         (WriteOp::Check { .. }, _) => MultiWriteResult::Check,
         (write, result) => unreachable!("not the result of {write:?}: {result:?}"),
     }
 }
 
-fn reads(answer: Answer) -> Vec<MultiReadResult> {
-    let Answer::Results(results) = answer else { unreachable!("not the results of reads: {answer:?}") };
+fn reads(answer: Response) -> Vec<MultiReadResult> {
+    let Response::Results(results) = answer else { unreachable!("not the results of reads: {answer:?}") };
     let read = |result| match result {
-        Ok(Answer::Data { data, stat }) => MultiReadResult::Data { data: data.to_vec(), stat: stat_of(&stat) },
+        Ok(Response::Data { data, stat }) => MultiReadResult::Data { data: data.to_vec(), stat: stat_of(&stat) },
         Ok(answer) => MultiReadResult::Children { children: children_of(answer).0 },
         Err(code) => MultiReadResult::Error { err: error_of(code) },
     };

@@ -20,7 +20,7 @@ use futures::{FutureExt, Stream, StreamExt};
 use tokio::sync::{Notify, oneshot};
 use zookeeper_client::{Error, EventType, SessionState, WatchedEvent};
 
-use crate::ensemble::{Answer, EventKind, Message, ReadOp, Request, WatchKind, is_below};
+use crate::ensemble::{ReadOp, Request, Response, SimulatedEventKind, SimulatedMessage, SimulatedWatchKind, is_below};
 use client::{error_of, refused};
 use lockscope_base::wire::ErrorCode;
 
@@ -39,7 +39,7 @@ pub const NOTICES_SILENCE_AFTER: u32 = TIMEOUT * 9 / 20;
 const GIVES_UP_AFTER: u32 = TIMEOUT * 7 / 5;
 
 /// What the process learns of an answer: the answer itself, and the watch that it has set.
-type Answered = Result<(Answer, Option<NewWatch>), Error>;
+type Answered = Result<(Response, Option<NewWatch>), Error>;
 
 /// The state of one process's client library.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct Library {
     next_xid: u32,
     next_attempt: u64,
     replies: BTreeMap<u32, PendingReply>,
-    watchers: Watchers,
+    watchers: SimulatedWatchers,
 }
 
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Library {
             next_xid: 1,
             next_attempt: 0,
             replies: BTreeMap::new(),
-            watchers: Watchers::default(),
+            watchers: SimulatedWatchers::default(),
         }
     }
 
@@ -156,19 +156,19 @@ impl Library {
     }
 
     /// Receives a message.
-    pub fn receive(&mut self, message: &Message) {
+    pub fn receive(&mut self, message: &SimulatedMessage) {
         self.remove_dropped_watches();
         match message {
-            Message::Closed => self.disconnect(),
-            Message::Event { kind, path, zxid } => self.watchers.fire(*kind, path, *zxid),
-            Message::Reply { answer: Err(ErrorCode::SessionExpired), .. } => self.end(SessionState::Expired),
-            Message::Reply { xid, .. } if self.settles_with == Some(*xid) => self.settles_with = None,
-            Message::Refused { xid, why } => {
+            SimulatedMessage::Closed => self.disconnect(),
+            SimulatedMessage::Event { kind, path, zxid } => self.watchers.fire(*kind, path, *zxid),
+            SimulatedMessage::Reply { answer: Err(ErrorCode::SessionExpired), .. } => self.end(SessionState::Expired),
+            SimulatedMessage::Reply { xid, .. } if self.settles_with == Some(*xid) => self.settles_with = None,
+            SimulatedMessage::Refused { xid, why } => {
                 if let Some(pending) = self.replies.remove(xid) {
                     let _ = pending.sender.send(Err(refused(*why)));
                 }
             }
-            Message::Reply { xid, answer } => {
+            SimulatedMessage::Reply { xid, answer } => {
                 let Some(pending) = self.replies.remove(xid) else { return };
                 let watch = self.watchers.watch(&pending.request, answer);
                 let answer = answer.clone().map(|answer| (answer, watch)).map_err(error_of);
@@ -264,14 +264,14 @@ fn ended(state: SessionState) -> Option<Error> {
 }
 
 /// A node that is watched, and for what.
-type WatchKey = (Arc<str>, WatchKind);
+type WatchKey = (Arc<str>, SimulatedWatchKind);
 
 /// The watchers that were dropped. They may be dropped while the library is locked.
 type Dropped = Arc<Mutex<Vec<u64>>>;
 
 /// The watches of one client, by the number of the watcher.
 #[derive(Debug, Default)]
-struct Watchers {
+struct SimulatedWatchers {
     next: u64,
     one_shot: BTreeMap<u64, (WatchKey, Option<oneshot::Sender<WatchedEvent>>)>,
     recursive: BTreeMap<u64, (Arc<str>, mpsc::UnboundedSender<WatchedEvent>)>,
@@ -288,9 +288,9 @@ enum NewWatch {
     Recursive(SimEvents),
 }
 
-impl Watchers {
+impl SimulatedWatchers {
     /// Adds the watch that a request has set, and returns it.
-    fn watch(&mut self, request: &Request, answer: &Result<Answer, ErrorCode>) -> Option<NewWatch> {
+    fn watch(&mut self, request: &Request, answer: &Result<Response, ErrorCode>) -> Option<NewWatch> {
         let id = self.next;
         let watch = match (request, answer) {
             (Request::Read { read, watch: true }, Ok(answer)) => {
@@ -314,12 +314,12 @@ impl Watchers {
     }
 
     /// Delivers an event of a node.
-    fn fire(&mut self, kind: EventKind, path: &Arc<str>, zxid: i64) {
+    fn fire(&mut self, kind: SimulatedEventKind, path: &Arc<str>, zxid: i64) {
         let event = match kind {
-            EventKind::Created => EventType::NodeCreated,
-            EventKind::Deleted => EventType::NodeDeleted,
-            EventKind::DataChanged => EventType::NodeDataChanged,
-            EventKind::ChildrenChanged => EventType::NodeChildrenChanged,
+            SimulatedEventKind::Created => EventType::NodeCreated,
+            SimulatedEventKind::Deleted => EventType::NodeDeleted,
+            SimulatedEventKind::DataChanged => EventType::NodeDataChanged,
+            SimulatedEventKind::ChildrenChanged => EventType::NodeChildrenChanged,
         };
         let event = WatchedEvent::new(event, &**path).with_zxid(zxid);
         self.one_shot.retain(|_, ((watched, watch), sender)| {
@@ -329,7 +329,7 @@ impl Watchers {
             }
             !fires
         });
-        if kind != EventKind::ChildrenChanged {
+        if kind != SimulatedEventKind::ChildrenChanged {
             for (root, sender) in self.recursive.values() {
                 if is_below(path, root) {
                     let _ = sender.unbounded_send(event.clone());
@@ -390,8 +390,8 @@ impl Watchers {
 fn may_set(request: &Request, removal: &Request) -> bool {
     match (request, removal) {
         (Request::Read { read, watch: true }, Request::RemoveWatch(path, kind)) => match read {
-            ReadOp::Data(own) | ReadOp::Stat(own) => own == path && *kind != WatchKind::Children,
-            ReadOp::Children(own) => own == path && *kind == WatchKind::Children,
+            ReadOp::Data(own) | ReadOp::Stat(own) => own == path && *kind != SimulatedWatchKind::Children,
+            ReadOp::Children(own) => own == path && *kind == SimulatedWatchKind::Children,
             ReadOp::Count(_) => false,
         },
         (Request::WatchRecursively(root), Request::RemoveRecursive(other)) => root == other,
@@ -401,26 +401,28 @@ fn may_set(request: &Request, removal: &Request) -> bool {
 
 /// Returns whether a member has one watch for both: it knows no difference between a node's data and
 /// its creation.
-fn is_same(key: &WatchKey, path: &str, kind: WatchKind) -> bool {
-    &*key.0 == path && (key.1 == WatchKind::Children) == (kind == WatchKind::Children)
+fn is_same(key: &WatchKey, path: &str, kind: SimulatedWatchKind) -> bool {
+    &*key.0 == path && (key.1 == SimulatedWatchKind::Children) == (kind == SimulatedWatchKind::Children)
 }
 
 /// Returns what a read watches, according to its answer.
-fn key(read: &ReadOp, answer: &Answer) -> Option<WatchKey> {
+fn key(read: &ReadOp, answer: &Response) -> Option<WatchKey> {
     Some(match (read, answer) {
-        (ReadOp::Data(path), _) | (ReadOp::Stat(path), Answer::Stat(Some(_))) => (Arc::clone(path), WatchKind::Data),
-        (ReadOp::Stat(path), _) => (Arc::clone(path), WatchKind::Exists),
-        (ReadOp::Children(path), _) => (Arc::clone(path), WatchKind::Children),
+        (ReadOp::Data(path), _) | (ReadOp::Stat(path), Response::Stat(Some(_))) => {
+            (Arc::clone(path), SimulatedWatchKind::Data)
+        }
+        (ReadOp::Stat(path), _) => (Arc::clone(path), SimulatedWatchKind::Exists),
+        (ReadOp::Children(path), _) => (Arc::clone(path), SimulatedWatchKind::Children),
         (ReadOp::Count(_), _) => return None,
     })
 }
 
 /// Returns whether a watch of the node takes an event. The client library is no stricter.
-fn fires(watch: WatchKind, event: EventKind) -> bool {
+fn fires(watch: SimulatedWatchKind, event: SimulatedEventKind) -> bool {
     match event {
-        EventKind::Created | EventKind::DataChanged => watch != WatchKind::Children,
-        EventKind::Deleted => true,
-        EventKind::ChildrenChanged => watch == WatchKind::Children,
+        SimulatedEventKind::Created | SimulatedEventKind::DataChanged => watch != SimulatedWatchKind::Children,
+        SimulatedEventKind::Deleted => true,
+        SimulatedEventKind::ChildrenChanged => watch == SimulatedWatchKind::Children,
     }
 }
 
@@ -473,7 +475,7 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
-    use crate::ensemble::WatchKind;
+    use crate::ensemble::SimulatedWatchKind;
     use lockscope_sandbox::parts::Stat;
 
     /// Sends what the client wants to send.
@@ -487,16 +489,16 @@ mod tests {
         let client = shared(&library);
         let mut first = client.watch_children("/node");
         let xid = sent(&library)[0].0;
-        let answer = Ok(Answer::Children { names: Vec::new(), stat: Stat::default() });
-        lock(&library).receive(&Message::Reply { xid, answer });
+        let answer = Ok(Response::Children { names: Vec::new(), stat: Stat::default() });
+        lock(&library).receive(&SimulatedMessage::Reply { xid, answer });
         let first = (&mut first).now_or_never().expect("it is answered").expect("the node is there");
         let second = client.watch_children("/node");
         let xid = sent(&library)[0].0;
         drop(first);
         assert_eq!(sent(&library), []);
-        lock(&library).receive(&Message::Reply { xid, answer: Err(ErrorCode::NoNode) });
+        lock(&library).receive(&SimulatedMessage::Reply { xid, answer: Err(ErrorCode::NoNode) });
         assert_eq!(second.now_or_never().map(|watched| watched.is_err()), Some(true));
-        let removal = Request::RemoveWatch("/node".into(), WatchKind::Children);
+        let removal = Request::RemoveWatch("/node".into(), SimulatedWatchKind::Children);
         assert_eq!(sent(&library), [(xid + 1, removal)]);
     }
 
@@ -513,7 +515,7 @@ mod tests {
         assert!((&mut waiting).now_or_never().is_none());
         lock(&library).connect();
         let xid = sent(&library)[0].0;
-        lock(&library).receive(&Message::Reply { xid, answer: Ok(Answer::Done) });
+        lock(&library).receive(&SimulatedMessage::Reply { xid, answer: Ok(Response::Done) });
         assert!(matches!(sent(&library)[..], [(_, Request::Read { .. })]));
     }
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use zookeeper_client::{Error, SessionState, Stat};
 
 use super::again;
-use super::facts::{Board, Deletion, DeletionOutcome, Doomed, LOCK, Look, Stage, Verdict};
+use super::facts::{Board, DeletionFact, DeletionOutcome, Doomed, Examination, ExaminationResult, LOCK, Stage};
 use crate::library::{SharedLibrary, SimClient, lock, shared};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_live::admin::{
-    Action, DeletePlan, Ending, Examine, IntentLog, NodeOutcome, OwnSession, Permission, PlannedNode, execute_over,
-    find_guards,
+    Action, DeletePlan, DeletionSession, Ending, Examine, IntentLog, NodeOutcome, Permission, PlannedNode,
+    execute_over, find_guards,
 };
 use lockscope_model::diagnose::TableAt;
 use lockscope_model::queue::{Change, ConnectionState, ContenderState, LockTable};
@@ -141,7 +141,7 @@ async fn delete(
     board.change_deletion(|deletion| *deletion = shown(&plan, lock(library).next_request()));
     let session =
         SimSession { library: Arc::clone(library), client: SimClient(Arc::clone(library)), board: board.clone() };
-    let mut examine = Examiner { deleting, client: &*client, library, board };
+    let mut examine = SimulatedExaminer { deleting, client: &*client, library, board };
     let mut log = MemoryLog { deleting, library: Arc::clone(library), board: board.clone() };
     let outcomes = execute_over(session, &Permission::of_subcommand(), &plan, &mut log, PATIENCE, &mut examine).await;
     board.change_deletion(|deletion| {
@@ -174,7 +174,7 @@ fn plan(
     if deleting == Deleting::Revokes { plan.revocation() } else { Some(plan) }
 }
 
-fn shown(plan: &DeletePlan, began: u32) -> Deletion {
+fn shown(plan: &DeletePlan, began: u32) -> DeletionFact {
     let doomed = |node: &PlannedNode| Doomed {
         path: node.path.as_str().into(),
         czxid: node.czxid.0,
@@ -186,7 +186,7 @@ fn shown(plan: &DeletePlan, began: u32) -> Deletion {
         outcome: None,
     };
     let nodes = plan.nodes().iter().map(doomed).collect();
-    Deletion { asks: plan.action() == Action::Revoke, began, nodes, ..Deletion::default() }
+    DeletionFact { asks: plan.action() == Action::Revoke, began, nodes, ..DeletionFact::default() }
 }
 
 /// Returns the facts of an outcome.
@@ -218,7 +218,7 @@ struct SimSession {
     board: Board,
 }
 
-impl OwnSession for SimSession {
+impl DeletionSession for SimSession {
     fn requests(&self) -> &dyn Requests {
         &self.client
     }
@@ -267,47 +267,48 @@ impl IntentLog for MemoryLog {
 }
 
 /// Examines nodes as the scenario wants it.
-struct Examiner<'a> {
+struct SimulatedExaminer<'a> {
     deleting: Deleting,
     client: &'a dyn Requests,
     library: &'a SharedLibrary,
     board: &'a Board,
 }
 
-impl Examiner<'_> {
-    async fn look(&self, node: &PlannedNode) -> (Verdict, Result<Option<PlannedNode>, String>) {
+impl SimulatedExaminer<'_> {
+    async fn look(&self, node: &PlannedNode) -> (ExaminationResult, Result<Option<PlannedNode>, String>) {
         match self.deleting {
             Deleting::Reads => match self.client.stat(node.path.as_str()).await {
-                Err(error) => (Verdict::Unknown, Err(error.to_string())),
+                Err(error) => (ExaminationResult::Unknown, Err(error.to_string())),
                 Ok(stat) => {
                     let is_same = stat.is_some_and(|stat| Zxid(stat.czxid) == node.czxid);
-                    (Verdict::Same, Ok(is_same.then(|| node.clone())))
+                    (ExaminationResult::Same, Ok(is_same.then(|| node.clone())))
                 }
             },
             Deleting::Changes => match fastrand::u8(..6) {
-                0 => (Verdict::Unknown, Err("the servers do not answer".to_owned())),
-                1 => (Verdict::Same, Ok(None)),
-                2 if node.state == Some(ContenderState::Waits) => {
-                    (Verdict::Changed, Ok(Some(PlannedNode { state: Some(ContenderState::Holds), ..node.clone() })))
-                }
-                _ => (Verdict::Same, Ok(Some(node.clone()))),
+                0 => (ExaminationResult::Unknown, Err("the servers do not answer".to_owned())),
+                1 => (ExaminationResult::Same, Ok(None)),
+                2 if node.state == Some(ContenderState::Waits) => (
+                    ExaminationResult::Changed,
+                    Ok(Some(PlannedNode { state: Some(ContenderState::Holds), ..node.clone() })),
+                ),
+                _ => (ExaminationResult::Same, Ok(Some(node.clone()))),
             },
             Deleting::Revokes if fastrand::u8(..6) == 0 => {
-                (Verdict::Changed, Ok(Some(PlannedNode { revocable: false, ..node.clone() })))
+                (ExaminationResult::Changed, Ok(Some(PlannedNode { revocable: false, ..node.clone() })))
             }
-            _ => (Verdict::Same, Ok(Some(node.clone()))),
+            _ => (ExaminationResult::Same, Ok(Some(node.clone()))),
         }
     }
 }
 
-impl Examine for Examiner<'_> {
+impl Examine for SimulatedExaminer<'_> {
     async fn examine(&mut self, node: &PlannedNode) -> Result<Option<PlannedNode>, String> {
         let now = || lock(self.library).next_request();
         let from = now();
-        let began = Look { from, to: None, verdict: Verdict::Unknown };
+        let began = Examination { from, to: None, verdict: ExaminationResult::Unknown };
         change_node(self.board, &node.path, |node| node.looks.push(began));
         let (verdict, found) = self.look(node).await;
-        let ended = Look { from, to: Some(now()), verdict };
+        let ended = Examination { from, to: Some(now()), verdict };
         change_node(self.board, &node.path, |node| {
             node.looks.pop();
             node.looks.push(ended);

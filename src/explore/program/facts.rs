@@ -2,7 +2,7 @@
 //! or its observation came to.
 //!
 //! A program shows its state on a `Board`, and is told there to go on or to give up. The rules
-//! judge the `Facts` on it after each step.
+//! judge the `ProgramState` on it after each step.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -48,7 +48,7 @@ pub enum HoldKind {
 
 /// A lock that a program takes for held.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Hold {
+pub struct ClaimedHold {
     /// The path of the lock.
     pub lock: Arc<str>,
     /// The fencing token: the czxid of the node.
@@ -65,15 +65,15 @@ pub struct Hold {
 
 /// What a round of a lock program has come to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum ProgramOutcome {
     /// It held these locks, and its release says that it held them until then.
-    Released(Vec<Hold>),
+    Released(Vec<ClaimedHold>),
     /// It did not wait, and the lock was not free.
     NotFree,
     /// It has failed.
     Failed {
         /// The error.
-        error: Failure,
+        error: LockFailure,
         /// Whether it held the lock before.
         held: bool,
     },
@@ -90,7 +90,7 @@ pub enum Patience {
 
 /// An error of the lock library.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Failure {
+pub enum LockFailure {
     /// The session has ended, or may have.
     Expired,
     /// Somebody else has deleted the node at this path.
@@ -105,7 +105,7 @@ pub enum Failure {
     Other(String),
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for ProgramOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Released(_) => f.write_str("it says that it held the lock until its release"),
@@ -117,24 +117,24 @@ impl fmt::Display for Outcome {
 
 /// What a program has come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Facts {
+pub struct ProgramState {
     /// The stage.
     pub stage: Stage,
     /// The locks that it takes for held.
-    pub holds: Vec<Hold>,
+    pub holds: Vec<ClaimedHold>,
     /// What its rounds have come to, in order.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<ProgramOutcome>,
     /// The plan that it was told to carry out.
-    pub deletion: Option<Arc<Deletion>>,
+    pub deletion: Option<Arc<DeletionFact>>,
     /// What it shows to a person, if it observes.
-    pub view: Option<Arc<View>>,
+    pub view: Option<Arc<ObserverView>>,
 }
 
 /// A plan that was confirmed, and what came of it. Times are numbers of requests: of those that the
 /// client had made by then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact, and every combination occurs")]
-pub struct Deletion {
+pub struct DeletionFact {
     /// Whether the owners are asked to release their nodes.
     pub asks: bool,
     /// When the plan was confirmed.
@@ -163,7 +163,7 @@ pub struct Doomed {
     /// When the intent was recorded.
     pub intended: Option<u32>,
     /// The examinations, in order.
-    pub looks: Vec<Look>,
+    pub looks: Vec<Examination>,
     /// When the outcome was recorded, and that outcome.
     pub logged: Option<(u32, DeletionOutcome)>,
     /// The outcome that was returned.
@@ -172,18 +172,18 @@ pub struct Doomed {
 
 /// An examination: when it began and ended, and what it said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Look {
+pub struct Examination {
     /// When it began.
     pub from: u32,
     /// When it ended.
     pub to: Option<u32>,
     /// What it said.
-    pub verdict: Verdict,
+    pub verdict: ExaminationResult,
 }
 
 /// What an examination says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum ExaminationResult {
     /// The confirmed facts are true, or the deletion itself finds out that they are not.
     Same,
     /// They are not true any more.
@@ -213,7 +213,7 @@ pub struct DeletionOutcome {
 
 /// What an observer shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct View {
+pub struct ObserverView {
     /// The number of batches of changes that it has taken.
     pub batches: u32,
     /// Whether the table is in step with the servers, which answer, and each contender is read.
@@ -227,7 +227,7 @@ pub struct View {
     /// What the first complete reading found, and the number of reports before it.
     pub found: Option<(usize, Arc<Vec<ShownQueue>>)>,
     /// What has happened, in the order of the reports.
-    pub happenings: Vec<Told>,
+    pub happenings: Vec<ProgramReport>,
 }
 
 /// A queue of the table.
@@ -245,7 +245,7 @@ pub struct ShownQueue {
 
 /// An event that was reported.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Told {
+pub struct ProgramReport {
     /// The kind.
     pub event: LockEvent,
     /// The path of the contender's node; empty for an event of a lock or of the connection.
@@ -264,7 +264,7 @@ pub struct Told {
 
 /// A held lock, and whether its guard says that it is lost.
 struct Held {
-    hold: Hold,
+    hold: ClaimedHold,
     is_lost: Box<dyn Fn() -> bool + Send>,
 }
 
@@ -277,30 +277,30 @@ impl fmt::Debug for Held {
 /// What a program and the explorer tell each other.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
-    shown: Arc<Mutex<Shown>>,
+    shown: Arc<Mutex<ObserverShown>>,
     proceed: Arc<Notify>,
     give_up: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct Shown {
+struct ObserverShown {
     stage: Stage,
     held: Vec<Held>,
-    outcomes: Vec<Outcome>,
-    deletion: Option<Arc<Deletion>>,
-    view: Option<Arc<View>>,
+    outcomes: Vec<ProgramOutcome>,
+    deletion: Option<Arc<DeletionFact>>,
+    view: Option<Arc<ObserverView>>,
 }
 
 impl Board {
-    fn shown(&self) -> MutexGuard<'_, Shown> {
+    fn shown(&self) -> MutexGuard<'_, ObserverShown> {
         self.shown.lock().expect("no program panics while it shows something")
     }
 
     /// Returns what the program has come to.
-    pub fn facts(&self) -> Facts {
+    pub fn facts(&self) -> ProgramState {
         let shown = self.shown();
         let holds = shown.held.iter().filter(|held| !(held.is_lost)()).map(|held| held.hold.clone()).collect();
-        Facts {
+        ProgramState {
             stage: shown.stage.clone(),
             holds,
             outcomes: shown.outcomes.clone(),
@@ -326,22 +326,22 @@ impl Board {
     }
 
     /// Shows what a round has come to.
-    pub(super) fn show_outcome(&self, outcome: Outcome) {
+    pub(super) fn show_outcome(&self, outcome: ProgramOutcome) {
         self.shown().outcomes.push(outcome);
     }
 
     /// Shows what has become of a plan.
-    pub(super) fn change_deletion(&self, change: impl FnOnce(&mut Deletion)) {
+    pub(super) fn change_deletion(&self, change: impl FnOnce(&mut DeletionFact)) {
         change(Arc::make_mut(self.shown().deletion.get_or_insert_default()));
     }
 
     /// Shows what an observer shows.
-    pub(super) fn show_view(&self, view: View) {
+    pub(super) fn show_view(&self, view: ObserverView) {
         self.shown().view = Some(Arc::new(view));
     }
 
     /// Shows a lock that is held until it is lost.
-    pub(super) fn show_held(&self, hold: Hold, is_lost: impl Fn() -> bool + Send + 'static) {
+    pub(super) fn show_held(&self, hold: ClaimedHold, is_lost: impl Fn() -> bool + Send + 'static) {
         self.shown().held.push(Held { hold, is_lost: Box::new(is_lost) });
     }
 

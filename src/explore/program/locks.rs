@@ -12,7 +12,9 @@ use futures::FutureExt;
 use futures::future::{Either, select};
 use zookeeper_client::Error;
 
-use super::facts::{Board, Failure, Hold, HoldKind, LOCK, Outcome, Patience, RESOURCE, SECOND_LOCK, Stage};
+use super::facts::{
+    Board, ClaimedHold, HoldKind, LOCK, LockFailure, Patience, ProgramOutcome, RESOURCE, SECOND_LOCK, Stage,
+};
 use crate::library::{SharedLibrary, shared};
 use lockscope_lock::{
     Access, Algorithm, Guard, Lock, LockError, LockOptions, Multi, Naming, Reentrant, ReentrantGuard,
@@ -189,7 +191,7 @@ impl LockProgram {
         lock: &Lock,
         other: Option<&Lock>,
         board: &Board,
-    ) -> Result<Outcome, RoundEnd> {
+    ) -> Result<ProgramOutcome, RoundEnd> {
         if let Some(other) = other {
             return self.take_both([lock, other], board).await;
         }
@@ -199,14 +201,19 @@ impl LockProgram {
             Use::Two => self.contend_twice(lock, board).await,
             Use::Tries => match lock.try_acquire().await? {
                 Some(guard) => self.use_guard(client, guard, board).await,
-                None => Ok(Outcome::NotFree),
+                None => Ok(ProgramOutcome::NotFree),
             },
             Use::Within => self.use_guard(client, lock.acquire_within(PATIENCE).await?, board).await,
             _ => self.use_guard(client, lock.acquire().await?, board).await,
         }
     }
 
-    async fn use_guard(&self, client: &Arc<dyn Requests>, guard: Guard, board: &Board) -> Result<Outcome, RoundEnd> {
+    async fn use_guard(
+        &self,
+        client: &Arc<dyn Requests>,
+        guard: Guard,
+        board: &Board,
+    ) -> Result<ProgramOutcome, RoundEnd> {
         let mut guard = Arc::new(guard);
         let mut hold = self.show(board, &guard, |guard| guard, false);
         self.hold_until_lost(&guard, board).await;
@@ -220,7 +227,7 @@ impl LockProgram {
             _ => {}
         }
         own(guard).release().await.map_err(RoundEnd::held)?;
-        Ok(Outcome::Released(vec![hold]))
+        Ok(ProgramOutcome::Released(vec![hold]))
     }
 
     /// Holds until the program is told to go on, or the lock is lost.
@@ -233,7 +240,7 @@ impl LockProgram {
         }
     }
 
-    async fn enter_twice(&self, lock: &Lock, board: &Board) -> Result<Outcome, RoundEnd> {
+    async fn enter_twice(&self, lock: &Lock, board: &Board) -> Result<ProgramOutcome, RoundEnd> {
         let owner = Reentrant::new(lock.clone());
         let outer = owner.enter().await?;
         let inner = owner.enter().await.map_err(RoundEnd::held)?;
@@ -241,7 +248,7 @@ impl LockProgram {
     }
 
     /// Enters for the lock's own access, and inside for reading.
-    async fn enter_for(&self, lock: &Lock, board: &Board) -> Result<Outcome, RoundEnd> {
+    async fn enter_for(&self, lock: &Lock, board: &Board) -> Result<ProgramOutcome, RoundEnd> {
         let owner = Reentrant::new(lock.clone());
         let access = self.algorithm.access().unwrap_or(Access::Write);
         let outer = owner.enter_for(access).await?;
@@ -250,8 +257,8 @@ impl LockProgram {
                 Err(LockError::UpgradeRefused { .. }) => {}
                 Err(error) => return Err(RoundEnd::held(error)),
                 Ok(_) => {
-                    let error = Failure::Other("a reader entered for writing".to_owned());
-                    return Ok(Outcome::Failed { error, held: true });
+                    let error = LockFailure::Other("a reader entered for writing".to_owned());
+                    return Ok(ProgramOutcome::Failed { error, held: true });
                 }
             }
         }
@@ -264,7 +271,7 @@ impl LockProgram {
         outer: ReentrantGuard,
         inner: ReentrantGuard,
         board: &Board,
-    ) -> Result<Outcome, RoundEnd> {
+    ) -> Result<ProgramOutcome, RoundEnd> {
         let outer = Arc::new(outer);
         self.show(board, &outer, |outer| outer.guard(), false);
         self.hold_until_lost(outer.guard(), board).await;
@@ -273,15 +280,15 @@ impl LockProgram {
         let hold = self.show(board, &outer, |outer| outer.guard(), false);
         self.hold_until_lost(outer.guard(), board).await;
         own(outer).leave().await.map_err(RoundEnd::held)?;
-        Ok(Outcome::Released(vec![hold]))
+        Ok(ProgramOutcome::Released(vec![hold]))
     }
 
-    async fn take_both(&self, locks: [&Lock; 2], board: &Board) -> Result<Outcome, RoundEnd> {
+    async fn take_both(&self, locks: [&Lock; 2], board: &Board) -> Result<ProgramOutcome, RoundEnd> {
         let both = Multi::new(locks.into_iter().cloned());
         let guards = match self.used {
             Use::MultiTries => match both.try_acquire().await? {
                 Some(guards) => guards,
-                None => return Ok(Outcome::NotFree),
+                None => return Ok(ProgramOutcome::NotFree),
             },
             Use::MultiWithin => both.acquire_within(PATIENCE).await?,
             _ => both.acquire().await?,
@@ -296,12 +303,12 @@ impl LockProgram {
             () = board.hold() => {}
         }
         own(guards).release().await.map_err(RoundEnd::held)?;
-        Ok(Outcome::Released(holds))
+        Ok(ProgramOutcome::Released(holds))
     }
 
     /// Lets two attempts contend, and holds with the one that gets the lock first. The other one
     /// follows in the next step, or holds beside it.
-    async fn contend_twice(&self, lock: &Lock, board: &Board) -> Result<Outcome, RoundEnd> {
+    async fn contend_twice(&self, lock: &Lock, board: &Board) -> Result<ProgramOutcome, RoundEnd> {
         let (one, other) = (lock.acquire().boxed(), lock.acquire().boxed());
         let (first, mut rest) = match select(one, other).await {
             Either::Left((guard, rest)) | Either::Right((guard, rest)) => (Arc::new(guard?), rest),
@@ -326,7 +333,7 @@ impl LockProgram {
         let last = self.show(board, &second, |guard| guard, false);
         self.hold_until_lost(&second, board).await;
         own(second).release().await.map_err(RoundEnd::held)?;
-        Ok(Outcome::Released(vec![hold, last]))
+        Ok(ProgramOutcome::Released(vec![hold, last]))
     }
 
     /// Shows the lock of a guard that `guard` finds in what the program keeps, until it is lost or
@@ -337,9 +344,9 @@ impl LockProgram {
         kept: &Arc<T>,
         guard: impl Fn(&T) -> &Guard + Send + 'static,
         is_downgraded: bool,
-    ) -> Hold {
+    ) -> ClaimedHold {
         let shown = guard(kept);
-        let hold = Hold {
+        let hold = ClaimedHold {
             lock: shown.lock().as_str().into(),
             token: shown.token().0,
             kind: if is_downgraded { HoldKind::Read } else { self.kind() },
@@ -385,16 +392,16 @@ impl RoundEnd {
         !matches!(self.error, LockError::NodeDeleted { .. } | LockError::TimedOut { .. })
     }
 
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> ProgramOutcome {
         let error = match &self.error {
-            LockError::SessionExpired { .. } => Failure::Expired,
-            LockError::NodeDeleted { node } => Failure::Deleted(node.as_str().into()),
-            LockError::ConnectionLost { .. } => Failure::Disconnected,
-            LockError::TimedOut { .. } => Failure::TimedOut,
-            LockError::NumbersUsedUp { .. } => Failure::NumbersUsedUp,
-            other => Failure::Other(other.to_string()),
+            LockError::SessionExpired { .. } => LockFailure::Expired,
+            LockError::NodeDeleted { node } => LockFailure::Deleted(node.as_str().into()),
+            LockError::ConnectionLost { .. } => LockFailure::Disconnected,
+            LockError::TimedOut { .. } => LockFailure::TimedOut,
+            LockError::NumbersUsedUp { .. } => LockFailure::NumbersUsedUp,
+            other => LockFailure::Other(other.to_string()),
         };
-        Outcome::Failed { error, held: self.held }
+        ProgramOutcome::Failed { error, held: self.held }
     }
 }
 

@@ -38,8 +38,8 @@ use lockscope_requests::{NewNode, Requests};
 
 pub use deletion::Deleting;
 pub use facts::{
-    Board, Deletion, DeletionOutcome, Doomed, Facts, Failure, Hold, HoldKind, LOCK, Look, Outcome, Patience, RESOURCE,
-    ShownQueue, Stage, Told, Verdict, View,
+    Board, ClaimedHold, DeletionFact, DeletionOutcome, Doomed, Examination, ExaminationResult, HoldKind, LOCK,
+    LockFailure, ObserverView, Patience, ProgramOutcome, ProgramReport, ProgramState, RESOURCE, ShownQueue, Stage,
 };
 pub use locks::{LockProgram, Use};
 
@@ -167,7 +167,7 @@ impl ForeignNames {
         if self.wait(client, &name).await? {
             let czxid = stat(client, &node).await?;
             if let Some(token) = czxid {
-                let hold = Hold {
+                let hold = ClaimedHold {
                     lock: LOCK.into(),
                     token,
                     kind: HoldKind::Exclusive,
@@ -301,7 +301,7 @@ async fn observer_run(observation: Observation, library: SharedLibrary, board: B
     let observer = observe_over(shared(&library), vec![root], backlog, sender);
     let shown = async {
         let mut table = LockTable::new([]);
-        let mut view = View { may_overflow, ..View::default() };
+        let mut view = ObserverView { may_overflow, ..ObserverView::default() };
         board.show_view(view.clone());
         while let Some(batch) = batches.recv().await {
             for Observed { change, .. } in batch {
@@ -313,7 +313,7 @@ async fn observer_run(observation: Observation, library: SharedLibrary, board: B
             show(&table, &mut view);
             if may_overflow && fastrand::u8(..3) == 0 {
                 board.show(Stage::Works);
-                board.show_view(View { is_settled: false, ..view.clone() });
+                board.show_view(ObserverView { is_settled: false, ..view.clone() });
                 sleep(PAUSE).await;
                 view.batches += 1;
             }
@@ -328,7 +328,7 @@ async fn observer_run(observation: Observation, library: SharedLibrary, board: B
 }
 
 /// Shows what the table shows now.
-fn show(table: &LockTable, view: &mut View) {
+fn show(table: &LockTable, view: &mut ObserverView) {
     let all_read = table.locks().all(|lock| lock.rows(0..lock.len()).all(|row| row.contender.is_read()));
     view.batches += 1;
     view.is_settled = table.is_live() && all_read;
@@ -355,12 +355,12 @@ fn queue(lock: &LockQueue) -> ShownQueue {
     }
 }
 
-fn told(happening: &Happening) -> Told {
+fn told(happening: &Happening) -> ProgramReport {
     let path = happening.lock.as_ref().zip(happening.node.as_ref()).map(|(lock, node)| {
         // The node of a single-node lock is the lock itself.
         if lock.path.name() == &**node { lock.path.clone() } else { lock.path.child(node) }
     });
-    Told {
+    ProgramReport {
         event: happening.event,
         path: path.map_or_else(|| Arc::from(""), |path| path.as_str().into()),
         czxid: happening.contender.as_ref().map_or(0, |contender| contender.czxid.0),

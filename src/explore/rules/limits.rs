@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ensemble::{Change, Ensemble, LinkId, ReadOp, Request, WriteOp, session_of};
-use crate::program::{Facts, Hold};
+use crate::ensemble::{Committed, LinkId, ReadOp, Request, SimulatedEnsemble, WriteOp, session_of};
+use crate::program::{ClaimedHold, ProgramState};
 use lockscope_sandbox::parts::known;
 
 /// A limit that the documentation of the lock library, or that of the deletion, names.
@@ -87,7 +87,7 @@ type SeenNode = (Arc<str>, i64, i32);
 
 /// What a run leaves behind that tells one limit from another.
 #[derive(Clone, Debug, Default, Hash)]
-pub struct Traces {
+pub struct SimulatedTraces {
     /// The nodes that a stranger has deleted.
     deleted_by_stranger: BTreeSet<(i64, Arc<str>)>,
     /// The nodes that a stranger has overwritten, by czxid.
@@ -100,8 +100,8 @@ pub struct Traces {
     is_late: bool,
 }
 
-impl Traces {
-    pub fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
+impl SimulatedTraces {
+    pub fn carries_out(&mut self, ensemble: &SimulatedEnsemble, id: LinkId, request: &Request) {
         let given_up = ensemble.link(id).is_some_and(|link| link.broken);
         self.is_late = given_up && matches!(request, Request::Write(WriteOp::Delete { .. }));
         let (path, kind) = match request {
@@ -114,12 +114,12 @@ impl Traces {
     }
 
     /// Records a change that a stranger or an operator has made.
-    pub fn changed_by_stranger(&mut self, change: &Change, leaves_other_data: bool) {
+    pub fn changed_by_stranger(&mut self, change: &Committed, leaves_other_data: bool) {
         match change {
-            Change::Deleted { czxid, path, .. } => {
+            Committed::Deleted { czxid, path, .. } => {
                 self.deleted_by_stranger.insert((*czxid, Arc::clone(path)));
             }
-            Change::DataChanged { czxid, .. } if leaves_other_data => drop(self.overwritten.insert(*czxid)),
+            Committed::DataChanged { czxid, .. } if leaves_other_data => drop(self.overwritten.insert(*czxid)),
             _ => {}
         }
     }
@@ -128,7 +128,7 @@ impl Traces {
         self.overwritten.contains(&czxid)
     }
 
-    pub fn was_deleted_by_stranger(&self, hold: &Hold) -> bool {
+    pub fn was_deleted_by_stranger(&self, hold: &ClaimedHold) -> bool {
         let mut deleted = self.deleted_by_stranger.iter();
         deleted.any(|(czxid, path)| hold.node == *path && (hold.is_downgraded || hold.token == *czxid))
     }
@@ -144,11 +144,11 @@ impl Traces {
     }
 
     /// Returns the limit that explains why a session has deleted or overwritten that node.
-    pub fn explain(&self, author: i64, change: &Change) -> Option<Limit> {
+    pub fn explain(&self, author: i64, change: &Committed) -> Option<Limit> {
         if self.is_late {
             return Some(Limit::LateDeletion);
         }
-        if let Change::Deleted { czxid, owner, .. } = change
+        if let Committed::Deleted { czxid, owner, .. } = change
             && *owner == Some(author)
             && self.was_overwritten(*czxid)
         {
@@ -158,7 +158,7 @@ impl Traces {
             let Some(Some((path, czxid, version))) = self.looks.get(&(author, kind)) else { return false };
             let has_lost_it = self.deleted_by_stranger.contains(&(*czxid, Arc::clone(path)));
             // The version that it saw guards the deletion: a node with another version is spared.
-            let hits = matches!(change, Change::Deleted { path: hit, version: of_hit, .. } if hit == path && of_hit == version);
+            let hits = matches!(change, Committed::Deleted { path: hit, version: of_hit, .. } if hit == path && of_hit == version);
             has_lost_it && hits
         });
         has_lost_what_it_hits.then_some(Limit::ReplacedMeanwhile)
@@ -184,7 +184,7 @@ const KNOWS_BY_CHECK: u32 = 2;
 
 /// Whether a client may take a lock for held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum NodeStanding {
     /// It holds.
     Holds,
     /// The lock is lost, and the client need not know yet.
@@ -195,7 +195,7 @@ pub enum Standing {
 
 /// A hold whose node is deleted while its session lives.
 #[derive(Clone, Copy, Debug, Default, Hash)]
-struct Gone {
+struct GoneNode {
     /// The seconds for which the client has heard everything since.
     seconds: u32,
     /// Whether an event gave the client its turn after that, or it has connected again since: then it
@@ -219,7 +219,7 @@ pub struct Awareness {
     resumed: BTreeMap<usize, u32>,
     /// The seconds for which a client has run without a connection since the end of its session.
     alone: BTreeMap<usize, u32>,
-    gone: BTreeMap<(usize, i64), Gone>,
+    gone: BTreeMap<(usize, i64), GoneNode>,
     /// The holds after the last step.
     held: BTreeSet<(usize, i64)>,
 }
@@ -256,7 +256,7 @@ impl Awareness {
 
     pub fn connects(&mut self, client: usize) {
         for (_, gone) in self.gone.range_mut((client, i64::MIN)..=(client, i64::MAX)) {
-            *gone = Gone { seconds: 0, checks: true };
+            *gone = GoneNode { seconds: 0, checks: true };
         }
     }
 
@@ -280,7 +280,7 @@ impl Awareness {
     }
 
     /// Records the holds after a step. `by_event` is the client that has received an event in it.
-    pub fn look(&mut self, ensemble: &Ensemble, facts: &[&Facts], by_event: Option<usize>) {
+    pub fn look(&mut self, ensemble: &SimulatedEnsemble, facts: &[&ProgramState], by_event: Option<usize>) {
         if self.held.is_empty() && facts.iter().all(|facts| facts.holds.is_empty()) {
             return;
         }
@@ -293,7 +293,7 @@ impl Awareness {
             if ensemble.lives(session_of(client)) && !exists(ensemble, hold) {
                 // A group shows its locks together, when the last one is granted.
                 let is_turn = by_event == Some(client) && !self.held.contains(&key) && facts[client].holds.len() == 1;
-                self.gone.entry(key).or_insert(Gone { seconds: 0, checks: is_turn });
+                self.gone.entry(key).or_insert(GoneNode { seconds: 0, checks: is_turn });
             }
         }
         self.gone.retain(|key, _| held.contains(key));
@@ -301,41 +301,49 @@ impl Awareness {
     }
 
     /// Returns whether a client may take a lock for held.
-    pub fn standing(&self, ensemble: &Ensemble, traces: &Traces, client: usize, hold: &Hold) -> Standing {
+    pub fn standing(
+        &self,
+        ensemble: &SimulatedEnsemble,
+        traces: &SimulatedTraces,
+        client: usize,
+        hold: &ClaimedHold,
+    ) -> NodeStanding {
         let is_foreign = self.is_foreign(client);
         if !ensemble.lives(session_of(client)) {
             return if self.stopped.get(&client).is_some_and(|seconds| *seconds < KNOWS_AFTER_STOP) {
-                Standing::Excused(Limit::Stopped)
+                NodeStanding::Excused(Limit::Stopped)
             } else if is_foreign {
-                Standing::Excused(Limit::HeldByOthers)
+                NodeStanding::Excused(Limit::HeldByOthers)
             } else if self.silent.contains(&client) {
-                Standing::MustKnow("the servers have ended its session, which they did not hear")
+                NodeStanding::MustKnow("the servers have ended its session, which they did not hear")
             } else if self.resumed.get(&client) == Some(&0) {
-                Standing::MustKnow("its session had ended when its process went on")
+                NodeStanding::MustKnow("its session had ended when its process went on")
             } else if self.alone.get(&client) == Some(&KNOWS_WHEN_ALONE) {
-                Standing::MustKnow("its session has ended, and it has had no connection since for three tenths of it")
+                NodeStanding::MustKnow(
+                    "its session has ended, and it has had no connection since for three tenths of it",
+                )
             } else {
-                Standing::Excused(Limit::EndedEarly)
+                NodeStanding::Excused(Limit::EndedEarly)
             };
         }
         if exists(ensemble, hold) {
-            return Standing::Holds;
+            return NodeStanding::Holds;
         }
         if !traces.was_deleted_by_stranger(hold) {
-            return Standing::MustKnow("its own session has deleted the node");
+            return NodeStanding::MustKnow("its own session has deleted the node");
         }
         let gone = self.gone.get(&(client, hold.token)).copied().unwrap_or_default();
         if hold.is_watched && gone.seconds >= KNOWS_BY_WATCH && !is_foreign {
-            Standing::MustKnow("it watches its node, which is deleted")
+            NodeStanding::MustKnow("it watches its node, which is deleted")
         } else if gone.checks && gone.seconds >= KNOWS_BY_CHECK && !is_foreign {
-            Standing::MustKnow("its node was deleted before its turn or its reconnect")
+            NodeStanding::MustKnow("its node was deleted before its turn or its reconnect")
         } else {
-            Standing::Excused(Limit::NodeDeleted)
+            NodeStanding::Excused(Limit::NodeDeleted)
         }
     }
 }
 
 /// Returns whether the leader has the node of a hold.
-fn exists(ensemble: &Ensemble, hold: &Hold) -> bool {
+fn exists(ensemble: &SimulatedEnsemble, hold: &ClaimedHold) -> bool {
     ensemble.tree().node(known(&hold.node)).is_ok_and(|node| hold.is_downgraded || node.czxid == hold.token)
 }

@@ -11,10 +11,10 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::ensemble::{Author, Change, Commit, Ensemble, LinkId, Request, session_of};
-use crate::program::{Facts, Hold, HoldKind, Patience, RESOURCE};
-use deletion::Deletions;
-use limits::{Awareness, Standing, Traces};
+use crate::ensemble::{Author, Commit, Committed, LinkId, Request, SimulatedEnsemble, session_of};
+use crate::program::{ClaimedHold, HoldKind, Patience, ProgramState, RESOURCE};
+use deletion::DeletionRules;
+use limits::{Awareness, NodeStanding, SimulatedTraces};
 use observer::Observations;
 use outcomes::Outcomes;
 
@@ -46,14 +46,14 @@ pub struct Judge {
     tokens: BTreeMap<Arc<str>, i64>,
     /// The last token that was written to the resource.
     written: i64,
-    traces: Traces,
+    traces: SimulatedTraces,
     awareness: Awareness,
     outcomes: Outcomes,
     /// The client and the path of each ephemeral node, by its creating transaction.
     created: BTreeMap<i64, (i64, Arc<str>)>,
     /// The clients whose messages were held up, or lost with a connection.
     cut: BTreeSet<usize>,
-    deletions: Deletions,
+    deletions: DeletionRules,
     observations: Observations,
     /// The documented limit that explains why two hold after the last step.
     pub met: Option<Limit>,
@@ -68,7 +68,7 @@ impl Judge {
     }
 
     /// Records a request before it is carried out.
-    pub fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
+    pub fn carries_out(&mut self, ensemble: &SimulatedEnsemble, id: LinkId, request: &Request) {
         self.traces.carries_out(ensemble, id, request);
         self.deletions.carries_out(ensemble, id, request);
     }
@@ -135,7 +135,7 @@ impl Judge {
     }
 
     /// Returns the limit that explains why a node of a living session still stands at the end.
-    pub fn explain_blocked(&self, ensemble: &Ensemble, clients: usize) -> Option<Limit> {
+    pub fn explain_blocked(&self, ensemble: &SimulatedEnsemble, clients: usize) -> Option<Limit> {
         let nodes = (0..clients).flat_map(|client| ensemble.tree().ephemerals_of(session_of(client)));
         let czxids = nodes.filter_map(|path| ensemble.tree().node(path).ok()).map(|node| node.czxid);
         czxids.into_iter().any(|czxid| self.traces.was_overwritten(czxid)).then_some(Limit::Overwritten)
@@ -146,9 +146,9 @@ impl Judge {
     /// and `is_over` whether its library has given its session up.
     pub fn check(
         &mut self,
-        ensemble: &Ensemble,
+        ensemble: &SimulatedEnsemble,
         fresh: &[Rc<Commit>],
-        facts: &[&Facts],
+        facts: &[&ProgramState],
         by_event: Option<usize>,
         reach: impl Fn(usize) -> Reach,
         is_over: impl Fn(usize) -> bool,
@@ -174,9 +174,9 @@ impl Judge {
         })
     }
 
-    fn check_commit(&mut self, commit: &Commit, facts: &[&Facts]) -> Option<Violation> {
+    fn check_commit(&mut self, commit: &Commit, facts: &[&ProgramState]) -> Option<Violation> {
         for change in &commit.changes {
-            if let Change::Created { path, owner: Some(owner) } = change {
+            if let Committed::Created { path, owner: Some(owner) } = change {
                 self.created.insert(commit.zxid, (*owner, Arc::clone(path)));
             }
             let by_deletion = self.deletions.changed(commit.by, commit.zxid, change);
@@ -189,12 +189,12 @@ impl Judge {
                 }
                 // An attempt can hit the node of another one of its session as it can hit a
                 // stranger's.
-                if matches!(change, Change::Deleted { .. })
+                if matches!(change, Committed::Deleted { .. })
                     && self.traces.explain(author, change) == Some(Limit::ReplacedMeanwhile)
                 {
                     self.traces.changed_by_stranger(change, false);
                 }
-                if let Change::DataChanged { path, data, .. } = change
+                if let Committed::DataChanged { path, data, .. } = change
                     && &**path == RESOURCE
                 {
                     let token = std::str::from_utf8(data).ok().and_then(|token| token.parse().ok()).unwrap_or(0);
@@ -213,21 +213,21 @@ impl Judge {
     }
 
     /// Checks who holds. A client that need not know yet that it has lost its lock does not count.
-    fn check_holds(&mut self, ensemble: &Ensemble, facts: &[&Facts]) -> Option<Violation> {
+    fn check_holds(&mut self, ensemble: &SimulatedEnsemble, facts: &[&ProgramState]) -> Option<Violation> {
         let holds =
             facts.iter().enumerate().flat_map(|(client, facts)| facts.holds.iter().map(move |hold| (client, hold)));
         let (mut counted, mut excused) = (Vec::new(), Vec::new());
         for (client, hold) in holds {
             match self.awareness.standing(ensemble, &self.traces, client, hold) {
-                Standing::Holds => counted.push((client, hold)),
-                Standing::Excused(limit) => excused.push((client, hold, limit)),
-                Standing::MustKnow(why) => {
+                NodeStanding::Holds => counted.push((client, hold)),
+                NodeStanding::Excused(limit) => excused.push((client, hold, limit)),
+                NodeStanding::MustKnow(why) => {
                     let what = format!("client {client} takes {} for held, although {why}", hold.lock);
                     return Some(Violation { what, limit: None });
                 }
             }
         }
-        let conflict = |(client, hold, _): &&(usize, &Hold, Limit)| {
+        let conflict = |(client, hold, _): &&(usize, &ClaimedHold, Limit)| {
             let excused = excused.iter().map(|(other, hold, _)| (other, hold));
             let mut others = counted.iter().map(|(other, hold)| (other, hold)).chain(excused);
             others.any(|(other, of)| other != client && of.lock == hold.lock && excludes(hold.kind, of.kind))
@@ -236,7 +236,7 @@ impl Judge {
         counted.iter().enumerate().find_map(|(at, (client, hold))| self.check_hold(*client, hold, &counted[at + 1..]))
     }
 
-    fn check_hold(&mut self, client: usize, hold: &Hold, others: &[(usize, &Hold)]) -> Option<Violation> {
+    fn check_hold(&mut self, client: usize, hold: &ClaimedHold, others: &[(usize, &ClaimedHold)]) -> Option<Violation> {
         let fails = |what| Some(Violation { what, limit: None });
         let created = self.created.get(&hold.token);
         if !created
@@ -284,11 +284,11 @@ fn excludes(one: HoldKind, other: HoldKind) -> bool {
 
 /// Returns a sentence if a session has deleted or overwritten a node that is not its own, or that
 /// its program takes for held.
-fn foreign_change(author: i64, change: &Change, facts: &[&Facts]) -> Option<String> {
+fn foreign_change(author: i64, change: &Committed, facts: &[&ProgramState]) -> Option<String> {
     let (path, czxid, owner, done) = match change {
-        Change::Deleted { path, czxid, owner, .. } => (path, *czxid, *owner, "deletes"),
-        Change::DataChanged { path, czxid, owner, .. } => (path, *czxid, *owner, "overwrites"),
-        Change::Created { .. } => return None,
+        Committed::Deleted { path, czxid, owner, .. } => (path, *czxid, *owner, "deletes"),
+        Committed::DataChanged { path, czxid, owner, .. } => (path, *czxid, *owner, "overwrites"),
+        Committed::Created { .. } => return None,
     };
     if &**path == RESOURCE {
         return None;

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Violation;
-use super::limits::{Awareness, Traces};
-use crate::ensemble::{Author, Change, Commit, Ensemble, session_of};
-use crate::program::{Facts, Failure, Outcome, Patience, Stage};
+use super::limits::{Awareness, SimulatedTraces};
+use crate::ensemble::{Author, Commit, Committed, SimulatedEnsemble, session_of};
+use crate::program::{LockFailure, Patience, ProgramOutcome, ProgramState, Stage};
 use lockscope_base::znode::Sequence;
 use lockscope_sandbox::parts::{known, name};
 
@@ -62,7 +62,7 @@ impl Outcomes {
     }
 
     /// Returns the client whose attempt goes on for too long.
-    fn overdue(&mut self, facts: &[&Facts]) -> Option<usize> {
+    fn overdue(&mut self, facts: &[&ProgramState]) -> Option<usize> {
         self.impatient.iter_mut().find_map(|(client, attempt)| {
             let facts = facts[*client];
             let is_new = facts.outcomes.len() > attempt.rounds;
@@ -84,14 +84,14 @@ impl Outcomes {
     }
 
     /// Records a transaction.
-    pub fn changed(&mut self, commit: &Commit, ensemble: &Ensemble, facts: &[&Facts]) {
+    pub fn changed(&mut self, commit: &Commit, ensemble: &SimulatedEnsemble, facts: &[&ProgramState]) {
         for change in &commit.changes {
             match change {
-                Change::Created { owner: Some(owner), .. } => {
+                Committed::Created { owner: Some(owner), .. } => {
                     self.contended.extend((0..facts.len()).filter(|client| session_of(*client) != *owner));
                 }
                 // The attempt of a mutex goes on without its node: it creates one again.
-                Change::Deleted { path, owner: Some(owner), .. }
+                Committed::Deleted { path, owner: Some(owner), .. }
                     if commit.by != Author::Session(*owner) && Sequence::split(name(path)).is_some() =>
                 {
                     let client = (0..facts.len()).find(|client| session_of(*client) == *owner);
@@ -115,9 +115,9 @@ impl Outcomes {
     /// connection, and whether its library has given its session up.
     pub fn check(
         &mut self,
-        ensemble: &Ensemble,
-        facts: &[&Facts],
-        traces: &Traces,
+        ensemble: &SimulatedEnsemble,
+        facts: &[&ProgramState],
+        traces: &SimulatedTraces,
         awareness: &Awareness,
         lost: impl Fn(usize) -> (bool, bool),
     ) -> Option<Violation> {
@@ -160,15 +160,15 @@ impl Outcomes {
     /// Returns what is wrong with the end of a round, as a part of a sentence.
     fn wrong(
         &self,
-        ensemble: &Ensemble,
-        traces: &Traces,
+        ensemble: &SimulatedEnsemble,
+        traces: &SimulatedTraces,
         client: usize,
-        outcome: &Outcome,
+        outcome: &ProgramOutcome,
         (is_disturbed, is_over): (bool, bool),
     ) -> Option<String> {
         let lives = ensemble.lives(session_of(client));
         let is_fine = match outcome {
-            Outcome::Released(holds) => {
+            ProgramOutcome::Released(holds) => {
                 let stands = holds.iter().find(|hold| {
                     let node = ensemble.tree().node(known(&hold.node));
                     node.is_ok_and(|node| hold.is_downgraded || node.czxid == hold.token)
@@ -178,22 +178,22 @@ impl Outcomes {
                 }
                 is_disturbed || !holds.iter().any(|hold| traces.was_deleted_by_stranger(hold))
             }
-            Outcome::NotFree | Outcome::Failed { error: Failure::TimedOut, .. } => {
+            ProgramOutcome::NotFree | ProgramOutcome::Failed { error: LockFailure::TimedOut, .. } => {
                 is_disturbed || self.contended.contains(&client)
             }
-            Outcome::Failed { error: Failure::Expired, held } => !lives || is_over || *held && is_disturbed,
-            Outcome::Failed { error: Failure::Deleted(node), .. } => {
+            ProgramOutcome::Failed { error: LockFailure::Expired, held } => !lives || is_over || *held && is_disturbed,
+            ProgramOutcome::Failed { error: LockFailure::Deleted(node), .. } => {
                 // After a lost reply to a downgrade, either of two nodes may be the deleted one.
                 !lives || traces.was_deleted(node) || is_disturbed && traces.has_deletions()
             }
-            Outcome::Failed { error: Failure::Disconnected, .. } => is_disturbed,
-            Outcome::Failed { error: Failure::NumbersUsedUp, .. } => self.numbers_end,
-            Outcome::Failed { error: Failure::Other(_), .. } => self.refused.contains(&client),
+            ProgramOutcome::Failed { error: LockFailure::Disconnected, .. } => is_disturbed,
+            ProgramOutcome::Failed { error: LockFailure::NumbersUsedUp, .. } => self.numbers_end,
+            ProgramOutcome::Failed { error: LockFailure::Other(_), .. } => self.refused.contains(&client),
         };
         (!is_fine).then(|| format!("ends a round without a reason: {outcome}"))
     }
 }
 
-fn has_no_node(ensemble: &Ensemble, client: usize) -> bool {
+fn has_no_node(ensemble: &SimulatedEnsemble, client: usize) -> bool {
     ensemble.tree().ephemerals_of(session_of(client)).next().is_none()
 }

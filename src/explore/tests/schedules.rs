@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use lockscope_explore::rules::Limit;
-use lockscope_explore::scenario::Scenario;
+use lockscope_explore::scenario::SimulatedScenario;
 use lockscope_explore::search::{Walk, WalkOutcome, random_run, run_random, shorten};
 use lockscope_explore::story::{Story, tell};
 use lockscope_explore::world::Explored;
 
-fn scenario(text: &str) -> Scenario {
+fn scenario(text: &str) -> SimulatedScenario {
     text.parse().expect("a scenario")
 }
 

@@ -7,17 +7,17 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::str::FromStr;
 
-use crate::ensemble::{Ensemble, LinkId, Message, Refusal, session_of};
-use crate::process::{BehaviourId, Behaviours, Output};
+use crate::ensemble::{LinkId, Refusal, SimulatedEnsemble, SimulatedMessage, session_of};
+use crate::process::{BehaviourId, Behaviours, ProcessOutput};
 use crate::program::{Program, Stage};
 use crate::rules::{Judge, Limit, Violation};
-use crate::scenario::Scenario;
+use crate::scenario::SimulatedScenario;
 
 /// What is explored, and what its processes are known to do.
 #[derive(Debug)]
 pub struct Explored {
     /// The scenario.
-    pub scenario: Scenario,
+    pub scenario: SimulatedScenario,
     /// The behaviours of each process.
     pub behaviours: Vec<Behaviours>,
 }
@@ -25,7 +25,7 @@ pub struct Explored {
 /// The place of a process in a run.
 #[derive(Clone, Debug, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact, and every combination occurs")]
-struct Place {
+struct ProcessPlace {
     at: BehaviourId,
     /// The connection, while there is one.
     link: Option<LinkId>,
@@ -47,10 +47,10 @@ struct Place {
 
 /// The state of a run.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct SimulatedRun {
     /// The servers.
-    pub ensemble: Ensemble,
-    places: Vec<Place>,
+    pub ensemble: SimulatedEnsemble,
+    places: Vec<ProcessPlace>,
     /// The seconds that have passed.
     second: u32,
     /// The seconds since the last step that the explorer was free to choose.
@@ -65,25 +65,25 @@ pub struct World {
 
 impl Explored {
     /// Starts the processes of a scenario.
-    pub fn new(scenario: Scenario) -> Self {
+    pub fn new(scenario: SimulatedScenario) -> Self {
         let programs = scenario.programs.iter().cloned().enumerate();
         let behaviours = programs.map(|(index, program)| Behaviours::new(index, program, scenario.rounds)).collect();
         Self { scenario, behaviours }
     }
 }
 
-impl World {
+impl SimulatedRun {
     /// Creates the state at the start of a run: each process has a connection, to the members in
     /// turn.
     pub fn new(explored: &Explored) -> Self {
         let scenario = &explored.scenario;
-        let mut ensemble = Ensemble::new(scenario.members as usize, scenario.first, scenario.masks());
+        let mut ensemble = SimulatedEnsemble::new(scenario.members as usize, scenario.first, scenario.masks());
         scenario.prepare(&mut ensemble);
         let mut places = Vec::new();
         for (client, behaviours) in explored.behaviours.iter().enumerate() {
             let link = Some(ensemble.start_session(client, client % scenario.members as usize));
             let at = behaviours.first();
-            places.push(Place {
+            places.push(ProcessPlace {
                 at,
                 link,
                 seen: 0,
@@ -116,7 +116,7 @@ impl World {
     }
 
     /// Returns the oldest message on its way to a client.
-    pub fn next_message(&self, client: usize) -> Option<&Message> {
+    pub fn next_message(&self, client: usize) -> Option<&SimulatedMessage> {
         let link = self.places[client].link.and_then(|link| self.ensemble.link(link))?;
         link.messages.front().map(|(_, message)| message)
     }
@@ -127,7 +127,7 @@ impl World {
     }
 
     /// Returns what a process has done last.
-    pub fn output<'a>(&self, explored: &'a Explored, client: usize) -> &'a Output {
+    pub fn output<'a>(&self, explored: &'a Explored, client: usize) -> &'a ProcessOutput {
         explored.behaviours[client].output(self.places[client].at)
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Explored, LinkId, Step, World};
-use crate::ensemble::{LEADER, Message, Refusal, Request, WriteOp, session_of};
+use super::{Explored, LinkId, SimulatedRun, Step};
+use crate::ensemble::{LEADER, Refusal, Request, SimulatedMessage, WriteOp, session_of};
 use crate::library::{NOTICES_SILENCE_AFTER, TIMEOUT};
-use crate::process::Input;
+use crate::process::ProcessInput;
 use crate::program::{LOCK, Stage};
 use crate::rules::{Reach, Violation};
 
@@ -17,7 +17,7 @@ const WAITS: [u32; 3] = [1, 6, 30];
 /// session timeouts.
 const MAX_CALM: u32 = 120;
 
-impl World {
+impl SimulatedRun {
     /// Returns the steps that are possible now, in an order that depends on the state alone.
     ///
     /// Reduced, only steps that differ in their effects are given: while a client has a message to
@@ -227,7 +227,7 @@ const ENDS_SESSION_AFTER: u32 = TIMEOUT * 4 / 5;
 /// The same, at the latest: they look a fifth of the timeout late.
 const ENDS_SESSION_WITHIN: u32 = TIMEOUT * 6 / 5;
 
-impl World {
+impl SimulatedRun {
     /// Takes a step. Returns what does not hold after it.
     pub fn take(&mut self, explored: &mut Explored, step: Step) -> Option<Violation> {
         self.faults_left -= u32::from(step.is_fault());
@@ -241,13 +241,13 @@ impl World {
         match step {
             Step::CarryOut(id) => self.carry_out(id),
             Step::Receive(client) => {
-                let is_event = matches!(self.next_message(client), Some(Message::Event { .. }));
+                let is_event = matches!(self.next_message(client), Some(SimulatedMessage::Event { .. }));
                 by_event = Some(client).filter(|_| is_event);
                 if let Some(message) = self.receive(client) {
-                    self.give(explored, client, Input::Message(message));
+                    self.give(explored, client, ProcessInput::Message(message));
                 }
             }
-            Step::Continue(client) => self.give(explored, client, Input::Continue),
+            Step::Continue(client) => self.give(explored, client, ProcessInput::Continue),
             Step::Connect(client, member) => self.connect(explored, client, member),
             Step::Apply(member) => self.ensemble.advance(member),
             Step::Wait(seconds) => return self.wait(explored, seconds),
@@ -255,7 +255,7 @@ impl World {
             Step::Resume(client) => self.resume(explored, client),
             Step::Break(client, arrived) => {
                 self.break_link(client, arrived);
-                self.give(explored, client, Input::Broken);
+                self.give(explored, client, ProcessInput::Broken);
             }
             Step::Stall(client) => {
                 self.places[client].stalled = true;
@@ -268,7 +268,7 @@ impl World {
             Step::Expire(client) => self.expire(client),
             Step::GiveUp(client) => {
                 self.places[client].gave_up = true;
-                self.give(explored, client, Input::GiveUp);
+                self.give(explored, client, ProcessInput::GiveUp);
             }
             Step::Lag(member) => self.ensemble.lag(member),
             Step::MoveBack(id) => self.ensemble.move_back(id),
@@ -325,14 +325,14 @@ impl World {
     }
 
     /// Takes the oldest message to a client from its connection.
-    fn receive(&mut self, client: usize) -> Option<Message> {
+    fn receive(&mut self, client: usize) -> Option<SimulatedMessage> {
         let (zxid, message) = self.ensemble.receive(self.places[client].link?)?;
         self.places[client].seen = self.places[client].seen.max(zxid);
         Some(message)
     }
 
     /// Gives an input to a process, and sends its requests.
-    fn give(&mut self, explored: &mut Explored, client: usize, input: Input) {
+    fn give(&mut self, explored: &mut Explored, client: usize, input: ProcessInput) {
         let place = &mut self.places[client];
         place.at = explored.behaviours[client].step(place.at, input);
         let output = self.output(explored, client);
@@ -381,9 +381,9 @@ impl World {
             self.places[client].silent = 0;
             self.places[client].link = Some(link);
             self.judge.connects(client);
-            self.give(explored, client, Input::Connected);
+            self.give(explored, client, ProcessInput::Connected);
         } else {
-            self.give(explored, client, Input::Expired);
+            self.give(explored, client, ProcessInput::Expired);
         }
         self.forget_late();
     }
@@ -409,7 +409,7 @@ impl World {
         if !self.places[client].stalled {
             messages.extend(std::iter::from_fn(|| self.receive(client)));
         }
-        self.give(explored, client, Input::Resumed { second: self.second, messages });
+        self.give(explored, client, ProcessInput::Resumed { second: self.second, messages });
     }
 
     /// Lets seconds pass, until something must happen.
@@ -424,7 +424,7 @@ impl World {
             self.calm += 1;
             for client in 0..self.places.len() {
                 if !self.places[client].stopped && !self.output(explored, client).is_done {
-                    self.give(explored, client, Input::Second(self.second));
+                    self.give(explored, client, ProcessInput::Second(self.second));
                 }
                 if !self.places[client].stopped {
                     let (lives, has_connection) =
@@ -456,7 +456,7 @@ impl World {
         let silent = place.silent;
         if silent == NOTICES_SILENCE_AFTER && place.link.is_some() && !place.stopped {
             self.break_link(client, usize::MAX);
-            self.give(explored, client, Input::Silent);
+            self.give(explored, client, ProcessInput::Silent);
         }
         let ends_after = if self.places[client].lingers { ENDS_SESSION_WITHIN } else { ENDS_SESSION_AFTER };
         if silent == ends_after && self.ensemble.lives(session_of(client)) {

@@ -82,7 +82,7 @@ pub struct ClientHandle {
 }
 
 /// A running test client.
-pub struct Client {
+pub struct TestClient {
     fleet: Arc<FleetShared>,
     handle: Arc<ClientHandle>,
     rng: fastrand::Rng,
@@ -91,7 +91,7 @@ pub struct Client {
     has_asked: bool,
 }
 
-impl Client {
+impl TestClient {
     pub fn new(fleet: Arc<FleetShared>, handle: Arc<ClientHandle>) -> Self {
         // Each client draws other numbers, and a run with the same seed repeats them.
         let seed = fleet.scenario.seed ^ (u64::from(handle.id.0) << 32 | u64::from(handle.id.0));

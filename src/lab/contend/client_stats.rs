@@ -13,7 +13,7 @@ use lockscope_lock::{Access, LockActivity};
 
 /// The state of a client's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Process {
+pub enum ClientProcess {
     Runs,
     /// The process is stopped and may be resumed.
     Frozen,
@@ -26,7 +26,7 @@ pub enum Process {
 pub struct ClientStats {
     pub(super) state: ClientState,
     pub(super) since: Duration,
-    pub(super) process: Process,
+    pub(super) process: ClientProcess,
     pub(super) session: Option<SessionId>,
     pub(super) expired: u32,
     pub(super) token: Option<Zxid>,
@@ -49,7 +49,7 @@ impl ClientStats {
         Self {
             state: ClientState::Connecting,
             since: now,
-            process: Process::Runs,
+            process: ClientProcess::Runs,
             session: None,
             expired: 0,
             token: None,

@@ -47,7 +47,7 @@ pub struct Comparison {
 
 /// The progress of a comparison.
 #[derive(Clone, Debug)]
-pub struct Progress<'a> {
+pub struct CompareProgress<'a> {
     /// The number of the running fleet, from 1.
     pub fleet: usize,
     /// The number of all fleets.
@@ -80,7 +80,7 @@ pub async fn compare(
     options: &FleetOptions,
     scenario: &Scenario,
     sizes: &[u32],
-    mut on_progress: impl FnMut(&Progress<'_>),
+    mut on_progress: impl FnMut(&CompareProgress<'_>),
     interrupted: impl Future<Output = ()>,
 ) -> Result<Comparison, ContendError> {
     let mut interrupted = std::pin::pin!(interrupted);
@@ -105,7 +105,7 @@ pub async fn compare(
                     }
                     changed = running.changed() => match changed {
                         Ok(status) if status.finished => break Ok(()),
-                        Ok(status) => on_progress(&Progress { fleet, of, status: &status }),
+                        Ok(status) => on_progress(&CompareProgress { fleet, of, status: &status }),
                         Err(error) => break Err(error),
                     }
                 }

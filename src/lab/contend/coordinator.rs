@@ -9,7 +9,7 @@ use zookeeper_client::{Client as Session, Error, SessionState};
 
 use super::{ContendError, FleetOptions, Scenario, ServerEvents};
 use lockscope_base::znode::{SessionId, ZnodePath};
-use lockscope_live::zk::four_letter::{AskError, FourLetterAnswer, Word};
+use lockscope_live::zk::four_letter::{AskError, FourLetterAnswer, FourLetterWord};
 use lockscope_live::zk::{self, Dialer, close_session};
 use lockscope_lock::Algorithm;
 use lockscope_model::server_view::{WatchEventTotals, four_letter};
@@ -173,7 +173,7 @@ impl ServerCounter {
             let silent = || format!("{server} does not count watch events: it is older than 3.6.0");
             Ok(ServerCounts { fired: monitor.fired.ok_or_else(silent)?, weight })
         };
-        self.dialer.ask_each(Word::Mntr).await.into_iter().map(read).collect()
+        self.dialer.ask_each(FourLetterWord::Mntr).await.into_iter().map(read).collect()
     }
 }
 

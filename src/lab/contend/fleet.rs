@@ -21,7 +21,7 @@ use super::roster::{Roster, RosterStatus};
 use super::stepping::joined;
 use super::tally::Tally;
 use super::{
-    ClientState, ContendError, Deletions, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, FleetTotals,
+    ClientState, ContendError, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, FleetTotals, OwnDeletions,
     ResourceStatus, Scenario, ServerEvents,
 };
 use lockscope_base::znode::ZnodePath;
@@ -54,7 +54,7 @@ impl Fleet {
     ///
     /// Outside of a Tokio runtime.
     pub fn start(options: FleetOptions, scenario: Scenario) -> Result<Self, ContendError> {
-        Self::start_beside(options, scenario, &Deletions::default())
+        Self::start_beside(options, scenario, &OwnDeletions::default())
     }
 
     /// Starts a fleet beside other fleets of this program on this ensemble that share `deletions`.
@@ -66,7 +66,7 @@ impl Fleet {
     pub fn start_beside(
         options: FleetOptions,
         scenario: Scenario,
-        deletions: &Deletions,
+        deletions: &OwnDeletions,
     ) -> Result<Self, ContendError> {
         scenario.check()?;
         let scenario = Arc::new(scenario);
@@ -227,7 +227,7 @@ impl Runner {
     fn new(
         options: FleetOptions,
         scenario: Arc<Scenario>,
-        deletions: Deletions,
+        deletions: OwnDeletions,
         publish: watch::Sender<Published>,
     ) -> Self {
         let planned = scenario.rounds.map(|rounds| u64::from(rounds) * u64::from(scenario.clients));

@@ -63,7 +63,7 @@ mod status;
 mod stepping;
 mod tally;
 
-pub use compare::{ComparedFleets, Comparison, Progress, compare};
+pub use compare::{CompareProgress, ComparedFleets, Comparison, compare};
 pub use fleet::{Fleet, MAX_QUEUED_COMMANDS};
 pub use lockscope_lock::{RequestKind, WatchPlace};
 pub use outcome::{FleetOutcome, LinkBytes, RequestCount, WatchEventCounts};
@@ -72,7 +72,7 @@ pub use status::{
     ClientId, ClientState, ClientStatus, FleetCommand, FleetRates, FleetStatus, FleetTotals, LinkState, MAX_TRACE,
     NextStep, Overlap, Quantiles, RATE_SECONDS, ResourceStatus, ResourceWrite, ServerEvents, TraceEntry, TraceStep,
 };
-pub use tally::Deletions;
+pub use tally::OwnDeletions;
 
 /// The maximum number of overlaps in a status.
 pub const MAX_OVERLAPS: usize = 20;

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Client, ClientHandle, ClientRecorder, FleetShared};
-use super::client_stats::{ClientStats, Process};
+use super::client::{ClientHandle, ClientRecorder, FleetShared, TestClient};
+use super::client_stats::{ClientProcess, ClientStats};
 use super::status::{Link, Passed, state_of};
 use super::{
     ClientId, ClientState, ClientStatus, FleetCommand, FleetTotals, MAX_CLIENTS, NextStep, Overlap, ResourceStatus,
@@ -80,7 +80,7 @@ impl Roster {
                 leaves: CancellationToken::new(),
             });
             self.fleet.tally().joins(id, self.fleet.now());
-            let client = Client::new(Arc::clone(&self.fleet), Arc::clone(&handle));
+            let client = TestClient::new(Arc::clone(&self.fleet), Arc::clone(&handle));
             self.handles.insert(id, handle);
             self.tasks.spawn(async move {
                 client.run().await;
@@ -247,7 +247,7 @@ fn client_status(handle: &ClientHandle, stats: &mut ClientStats) -> ClientStatus
     ClientStatus {
         id: handle.id,
         state: stats.state,
-        frozen: stats.process == Process::Frozen,
+        frozen: stats.process == ClientProcess::Frozen,
         since: stats.since,
         session: stats.session,
         expired: stats.expired,

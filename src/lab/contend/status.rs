@@ -398,7 +398,7 @@ const MIN_RATE_WINDOW: Duration = Duration::from_millis(500);
 
 /// The totals of a fleet at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Sample {
+struct RateSample {
     age: Duration,
     acquisitions: u64,
     events: u64,
@@ -407,7 +407,7 @@ struct Sample {
 /// The rates and the recent history of a fleet. Times are the fleet's age.
 #[derive(Clone, Debug, Default)]
 pub struct FleetRates {
-    recent: VecDeque<Sample>,
+    recent: VecDeque<RateSample>,
     /// The watch events of each second, the newest last.
     seconds: VecDeque<u64>,
     /// The fleet's second that the last of `seconds` counts.
@@ -418,7 +418,7 @@ impl FleetRates {
     /// Adds a status. The cost does not depend on the number of clients.
     pub fn add(&mut self, status: &FleetStatus) {
         let totals = &status.totals;
-        let now = Sample { age: status.age, acquisitions: totals.acquisitions, events: totals.events };
+        let now = RateSample { age: status.age, acquisitions: totals.acquisitions, events: totals.events };
         let last = self.recent.back().copied();
         if last.is_some_and(|last| last.age >= now.age) {
             return;
@@ -476,7 +476,7 @@ impl FleetRates {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "rates are rounded for display")]
-    fn rate(&self, of: impl Fn(&Sample) -> u64) -> Option<f64> {
+    fn rate(&self, of: impl Fn(&RateSample) -> u64) -> Option<f64> {
         let (first, last) = (self.recent.front()?, self.recent.back()?);
         let time = last.age.saturating_sub(first.age);
         (time >= MIN_RATE_WINDOW).then(|| of(last).saturating_sub(of(first)) as f64 / time.as_secs_f64())

@@ -12,7 +12,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use tokio::sync::oneshot;
 
-use super::client_stats::{ClientStats, MAX_MICROS, Process, WireCounts, micros, quantiles};
+use super::client_stats::{ClientProcess, ClientStats, MAX_MICROS, WireCounts, micros, quantiles};
 use super::holder_claims::{HolderClaim, HolderClaims, Resource};
 use super::status::Passed;
 use super::stepping::{LetGo, StepQueue, StepTicket, TraceLog};
@@ -38,7 +38,7 @@ pub struct Tally {
     waiting: u64,
     waiting_writers: u64,
     last_release: Duration,
-    deletions: Deletions,
+    deletions: OwnDeletions,
     parts: RunParts,
     /// The value of `deletions` at the start.
     deleted_before: u64,
@@ -53,7 +53,7 @@ pub struct Tally {
 
 impl Tally {
     /// Creates the tally of a run that makes `planned` acquisitions, or is endless.
-    pub fn new(algorithm: Algorithm, planned: Option<u64>, deletions: Deletions) -> Self {
+    pub fn new(algorithm: Algorithm, planned: Option<u64>, deletions: OwnDeletions) -> Self {
         let histogram = || Histogram::new_with_bounds(1, MAX_MICROS, 3).expect("valid bounds and digits");
         Self {
             clients: BTreeMap::new(),
@@ -89,7 +89,7 @@ impl Tally {
 
     /// Returns whether a client was killed. Later reports of its task did not happen.
     fn is_dead(&self, client: ClientId) -> bool {
-        self.clients.get(&client).is_some_and(|stats| stats.process == Process::Dead)
+        self.clients.get(&client).is_some_and(|stats| stats.process == ClientProcess::Dead)
     }
 
     pub fn connected(&mut self, client: ClientId, session: SessionId, now: Duration) {
@@ -220,10 +220,10 @@ impl Tally {
     pub fn notes(&mut self, client: ClientId, activity: LockActivity, now: Duration) {
         let Some(stats) = self.clients.get_mut(&client) else { return };
         match stats.process {
-            Process::Runs => {}
-            Process::Frozen => return stats.put_off.push(activity),
+            ClientProcess::Runs => {}
+            ClientProcess::Frozen => return stats.put_off.push(activity),
             // The library's activity for a killed client reaches no server.
-            Process::Dead => return,
+            ClientProcess::Dead => return,
         }
         if let Some(step) = stats.wire.record(activity, stats.state == ClientState::Waiting) {
             self.trace.push(client, step, now);
@@ -232,18 +232,20 @@ impl Tally {
 
     /// Records that a client's process is stopped.
     pub fn freezes(&mut self, client: ClientId, now: Duration) {
-        let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == Process::Runs) else { return };
-        stats.process = Process::Frozen;
+        let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == ClientProcess::Runs) else {
+            return;
+        };
+        stats.process = ClientProcess::Frozen;
         self.claims.frozen(client);
         self.trace.push(client, TraceStep::Freezes, now);
     }
 
     /// Records that a client's process goes on.
     pub fn thaws(&mut self, client: ClientId, now: Duration) {
-        let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == Process::Frozen) else {
+        let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == ClientProcess::Frozen) else {
             return;
         };
-        stats.process = Process::Runs;
+        stats.process = ClientProcess::Runs;
         let put_off = std::mem::take(&mut stats.put_off);
         self.trace.push(client, TraceStep::Thaws, now);
         for activity in put_off {
@@ -254,12 +256,12 @@ impl Tally {
     /// Records that a client's process is killed. Its node stays until its session has ended.
     pub fn crashes(&mut self, client: ClientId, now: Duration) {
         self.steps.forget(client);
-        if self.clients.get(&client).is_none_or(|stats| stats.state.is_over() || stats.process == Process::Dead) {
+        if self.clients.get(&client).is_none_or(|stats| stats.state.is_over() || stats.process == ClientProcess::Dead) {
             return;
         }
         self.enters(client, ClientState::Crashed, now);
         self.on(client, |stats| {
-            stats.process = Process::Dead;
+            stats.process = ClientProcess::Dead;
             stats.put_off.clear();
             stats.wire.disconnects();
         });
@@ -372,7 +374,7 @@ impl Tally {
 
 /// Returns whether a client's process runs.
 fn runs(clients: &BTreeMap<ClientId, ClientStats>, client: ClientId) -> bool {
-    clients.get(&client).is_some_and(|stats| stats.process == Process::Runs)
+    clients.get(&client).is_some_and(|stats| stats.process == ClientProcess::Runs)
 }
 
 /// The number of deletions of contenders' nodes, done or imminent, by all fleets that share this
@@ -382,9 +384,9 @@ fn runs(clients: &BTreeMap<ClientId, ClientStats>, client: ClientId) -> bool {
 /// counters include that. Fleets that run at the same time on the same ensemble share one counter,
 /// so that each can subtract it.
 #[derive(Clone, Debug, Default)]
-pub struct Deletions(Arc<AtomicU64>);
+pub struct OwnDeletions(Arc<AtomicU64>);
 
-impl Deletions {
+impl OwnDeletions {
     fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

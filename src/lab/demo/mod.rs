@@ -26,8 +26,8 @@ use lockscope_live::zk::{ConnectError, ConnectOptions, close_session, create_con
 
 pub use scene::{SceneCommand, SceneRunner};
 pub use script::{
-    PresenterInput, Scene, SceneAction, SceneComparison, SceneFleet, Script, ScriptedClients, Step, StepInput,
-    TourScreen,
+    PresenterInput, Scene, SceneAction, SceneComparison, SceneFleet, Script, ScriptedClients, StepInput, TourScreen,
+    TourStep,
 };
 
 /// The time limit of the removal: longer than the nodes of cut sessions take to expire.

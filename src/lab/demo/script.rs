@@ -39,7 +39,7 @@ pub struct Scene {
     pub scripted: Option<ScriptedClients>,
     /// The steps of the scene, in order; there is at least one.
     #[serde(rename = "step")]
-    pub steps: Vec<Step>,
+    pub steps: Vec<TourStep>,
 }
 
 /// A fleet of test clients.
@@ -146,7 +146,7 @@ impl ScriptedClients {
 /// A step of a scene: a screen, its caption, and perhaps an action.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct TourStep {
     /// The caption, in ASCII; the name of a command in braces stands for its key.
     pub caption: String,
     /// The screen to show.

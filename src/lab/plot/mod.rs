@@ -187,7 +187,7 @@ const VALUES_AT: f64 = 150.0;
 /// Returns the picture as the text of an SVG file.
 pub fn svg(page: &PlotPage) -> String {
     let width = 3.0 * MARGIN + 2.0 * WIDTH;
-    let mut column = Column { y: 16.0, lines: Vec::new() };
+    let mut column = FigureColumn { y: 16.0, lines: Vec::new() };
     column.add(&[page.title.as_str()], 90, 30.0, "heading");
     column.y += 4.0;
     column.add(&[page.summary.as_str()], 140, 22.0, "summary");
@@ -207,7 +207,7 @@ pub fn svg(page: &PlotPage) -> String {
     // The conditions are in two columns.
     let (left, right) = page.conditions.split_at(page.conditions.len().div_ceil(2));
     let bottoms = [left, right].into_iter().enumerate().map(|(at, half)| {
-        let mut beside = Column { y: column.y, lines: Vec::new() };
+        let mut beside = FigureColumn { y: column.y, lines: Vec::new() };
         for (name, value) in half {
             beside.pair(MARGIN + whole(at) * (WIDTH + MARGIN), name, value);
         }
@@ -243,13 +243,13 @@ fn description(page: &PlotPage) -> String {
 }
 
 /// A column of lines of text.
-struct Column {
+struct FigureColumn {
     /// The bottom of the last line.
     y: f64,
     lines: Vec<Markup>,
 }
 
-impl Column {
+impl FigureColumn {
     /// Adds texts of one class, each wrapped to at most `characters`.
     fn add(&mut self, texts: &[&str], characters: usize, height: f64, class: &str) {
         for line in texts.iter().flat_map(|text| lines(text, characters)) {
@@ -338,7 +338,7 @@ fn figures(table: &PlotTable) -> Markup {
 }
 
 /// The colours of a page.
-struct Palette {
+struct PlotPalette {
     paper: &'static str,
     ink: &'static str,
     /// The colour of secondary text: labels of axes, conditions.
@@ -352,7 +352,7 @@ struct Palette {
     warning: &'static str,
 }
 
-const LIGHT: Palette = Palette {
+const LIGHT: PlotPalette = PlotPalette {
     paper: "#ffffff",
     ink: "#1b1f24",
     muted: "#505a64",
@@ -363,7 +363,7 @@ const LIGHT: Palette = Palette {
     warning: "#8a1f11",
 };
 
-const DARK: Palette = Palette {
+const DARK: PlotPalette = PlotPalette {
     paper: "#0f141a",
     ink: "#e8ecf0",
     muted: "#a9b4c0",
@@ -387,8 +387,8 @@ text{font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",
 .mark polygon,.mark circle,.chart>g>polygon,.chart>g>circle{stroke-width:2}\
 .hidden{opacity:0}";
 
-fn colours(palette: &Palette) -> String {
-    let Palette { paper, ink, muted, grid, square, circle, triangle, warning } = palette;
+fn colours(palette: &PlotPalette) -> String {
+    let PlotPalette { paper, ink, muted, grid, square, circle, triangle, warning } = palette;
     let mut rules = format!(
         "text{{fill:{ink}}}.muted,.grid text{{fill:{muted}}}.warning{{fill:{warning};color:{warning}}}\
          .paper{{fill:{paper}}}.grid line{{stroke:{grid}}}.grid .base{{stroke:{muted}}}.key{{stroke:{ink}}}"
@@ -422,7 +422,7 @@ fn page_style() -> String {
     )
 }
 
-fn text_style(Palette { paper, ink, muted, grid, .. }: &Palette) -> String {
+fn text_style(PlotPalette { paper, ink, muted, grid, .. }: &PlotPalette) -> String {
     format!(
         "body{{background:{paper};color:{ink}}}dt,caption,footer{{color:{muted}}}\
          th,td{{border-color:{grid}}}thead th{{border-color:{muted}}}"

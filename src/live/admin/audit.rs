@@ -22,7 +22,7 @@ use super::{Action, PlannedNode};
 use lockscope_base::time;
 use lockscope_files as files;
 use lockscope_files::{FileError, Sensitivity};
-use lockscope_model::report::{Ensemble, json};
+use lockscope_model::report::{ReportedEnsemble, json};
 
 #[cfg(test)]
 mod tests;
@@ -470,7 +470,7 @@ impl Who {
             host,
             pid: std::process::id(),
             identities: Vec::new(),
-            ensemble: Ensemble::new(connect, None).connect().to_owned(),
+            ensemble: ReportedEnsemble::new(connect, None).connect().to_owned(),
             own_session: None,
         }
     }

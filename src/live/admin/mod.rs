@@ -38,4 +38,4 @@ pub use plan::{
 };
 
 #[doc(hidden)]
-pub use execute::{IntentLog, OwnSession, execute_over};
+pub use execute::{DeletionSession, IntentLog, execute_over};

@@ -78,20 +78,20 @@ struct TlsServerConfig {
 
 /// The rules of access to the metrics.
 #[derive(Default)]
-pub struct Access {
+pub struct MetricsAccess {
     /// The TLS settings; `None` serves in plain text.
     pub(super) tls: Option<TlsAcceptor>,
     /// The users; `None` admits every client that reaches the address.
     pub(super) users: Option<BasicAuth>,
 }
 
-impl fmt::Debug for Access {
+impl fmt::Debug for MetricsAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Access").field("tls", &self.tls.is_some()).field("users", &self.users).finish()
     }
 }
 
-impl Access {
+impl MetricsAccess {
     /// Reads a config file and the certificates that it names. Only the owner may be able to read
     /// the file. Relative paths in it start at its folder. Blocks the thread during disk I/O.
     pub fn load(path: &Path) -> Result<Self, AccessError> {
@@ -105,7 +105,7 @@ impl Access {
         let unusable = |why| AccessError::Unusable { path: path.to_owned(), why };
         let folder = path.parent().unwrap_or(Path::new("."));
         let tls = tls_server_config.map(|config| {
-            acceptor(&TlsFiles {
+            acceptor(&ServerTlsFiles {
                 cert: folder.join(config.cert_file),
                 key: folder.join(config.key_file),
                 client_ca: config.client_ca_file.map(|file| folder.join(file)),
@@ -218,7 +218,7 @@ const VERIFY_IF_GIVEN: &str = "VerifyClientCertIfGiven";
 const REQUIRE_AND_VERIFY: &str = "RequireAndVerifyClientCert";
 
 /// The PEM files and the mode of client authentication.
-struct TlsFiles {
+struct ServerTlsFiles {
     pub cert: PathBuf,
     pub key: PathBuf,
     pub client_ca: Option<PathBuf>,
@@ -227,7 +227,7 @@ struct TlsFiles {
 }
 
 /// Reads the files. Fails with a sentence that names the file and shows nothing of a key.
-fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
+fn acceptor(files: &ServerTlsFiles) -> Result<TlsAcceptor, String> {
     let builder = match (&*files.client_auth, &files.client_ca) {
         ("" | NO_CLIENT_CERT, None) => ServerConfig::builder().with_no_client_auth(),
         ("" | NO_CLIENT_CERT, Some(_)) => {
@@ -289,12 +289,12 @@ mod tests {
 
     const HASH: &str = "$2y$04$wjYO5wSIVmP5xVWiJjvYJOlRRHTxQIj1bbGJwvZQMjTkHnSDJzc4e";
 
-    fn load(text: &str, mode: u32) -> Result<Access, String> {
+    fn load(text: &str, mode: u32) -> Result<MetricsAccess, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("web.yml");
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        Access::load(&path).map_err(|error| error.to_string())
+        MetricsAccess::load(&path).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! [`Exporter`] listens. Each request becomes a question to the owner of the figures, through
 //! [`Exporter::next_question`]. The owner only copies the figures; the answer is written on another
-//! thread. [`Access`] holds the rules of access and the TLS settings, read from a file in the
+//! thread. [`MetricsAccess`] holds the rules of access and the TLS settings, read from a file in the
 //! format of Prometheus' exporters.
 //!
 //! Architecture invariant: clients are untrusted. The number of connections, the time and the bytes
@@ -33,7 +33,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use lockscope_model::metrics::{Scrapes, to_open_metrics, to_plain_text};
 
-pub use access::{Access, AccessError};
+pub use access::{AccessError, MetricsAccess};
 
 /// The maximum number of questions that wait for an answer.
 const MAX_QUESTIONS: usize = 16;
@@ -48,7 +48,7 @@ pub struct ExporterError {
 
 /// A question from a client. The client waits at most ten seconds for the answer.
 #[derive(Debug)]
-pub enum Question {
+pub enum ScrapeKind {
     /// Asks for all current figures.
     Metrics(oneshot::Sender<Scrapes>),
     /// Asks whether all is well. The error is a sentence.
@@ -59,14 +59,14 @@ pub enum Question {
 #[derive(Debug)]
 pub struct Exporter {
     address: SocketAddr,
-    questions: mpsc::Receiver<Question>,
-    access: watch::Sender<Arc<Access>>,
+    questions: mpsc::Receiver<ScrapeKind>,
+    access: watch::Sender<Arc<MetricsAccess>>,
     _task: AbortOnDropHandle<()>,
 }
 
 impl Exporter {
     /// Starts to listen. With port 0, the system chooses a port.
-    pub async fn start(address: SocketAddr, access: Access) -> Result<Self, ExporterError> {
+    pub async fn start(address: SocketAddr, access: MetricsAccess) -> Result<Self, ExporterError> {
         let refused = |error| ExporterError { address, error };
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
@@ -82,7 +82,7 @@ impl Exporter {
     }
 
     /// Waits for the next question. Cancel safe.
-    pub async fn next_question(&mut self) -> Question {
+    pub async fn next_question(&mut self) -> ScrapeKind {
         match self.questions.recv().await {
             Some(question) => question,
             // The task ends only when this value is dropped.
@@ -91,7 +91,7 @@ impl Exporter {
     }
 
     /// Sets the rules of access for new connections.
-    pub fn set_access(&self, access: Access) {
+    pub fn set_access(&self, access: MetricsAccess) {
         self.access.send_replace(Arc::new(access));
     }
 }
@@ -115,7 +115,7 @@ const MAX_HEADERS: usize = 64;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves connections for as long as the future is polled.
-async fn listen(listener: TcpListener, asker: Asker, access: watch::Receiver<Arc<Access>>) {
+async fn listen(listener: TcpListener, asker: Asker, access: watch::Receiver<Arc<MetricsAccess>>) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
@@ -134,7 +134,7 @@ async fn listen(listener: TcpListener, asker: Asker, access: watch::Receiver<Arc
     }
 }
 
-async fn connection(stream: TcpStream, asker: Asker, access: Arc<Access>) {
+async fn connection(stream: TcpStream, asker: Asker, access: Arc<MetricsAccess>) {
     match &access.tls {
         None => serve(stream, asker, &access).await,
         Some(tls) => match tls.accept(stream).await {
@@ -144,7 +144,7 @@ async fn connection(stream: TcpStream, asker: Asker, access: Arc<Access>) {
     }
 }
 
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, asker: Asker, access: &Access) {
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, asker: Asker, access: &MetricsAccess) {
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(MAX_HEAD_TIME)
@@ -179,7 +179,7 @@ type Answer = Response<Full<Bytes>>;
 /// The sender of questions to the owner of the figures.
 #[derive(Clone, Debug)]
 struct Asker {
-    questions: mpsc::Sender<Question>,
+    questions: mpsc::Sender<ScrapeKind>,
     scrapes: Arc<Semaphore>,
 }
 
@@ -196,12 +196,12 @@ impl AsRef<[u8]> for HeldText {
 }
 
 impl Asker {
-    pub fn new(questions: mpsc::Sender<Question>) -> Self {
+    pub fn new(questions: mpsc::Sender<ScrapeKind>) -> Self {
         Self { questions, scrapes: Arc::new(Semaphore::new(MAX_SCRAPES)) }
     }
 
     /// Answers a request if its sender has access.
-    pub async fn answer(&self, request: Request<Incoming>, access: &Access) -> Result<Answer, Infallible> {
+    pub async fn answer(&self, request: Request<Incoming>, access: &MetricsAccess) -> Result<Answer, Infallible> {
         let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
         if let Some(users) = &access.users
             && !users.admits(header).await
@@ -226,7 +226,7 @@ impl Asker {
 
     async fn metrics(&self, as_open_metrics: bool) -> Answer {
         let Ok(permit) = Arc::clone(&self.scrapes).acquire_owned().await else { return no_answer() };
-        let Some(scrapes) = self.ask(Question::Metrics).await else { return no_answer() };
+        let Some(scrapes) = self.ask(ScrapeKind::Metrics).await else { return no_answer() };
         let write: fn(Scrapes) -> _ = if as_open_metrics { to_open_metrics } else { to_plain_text };
         let Ok(Ok(text)) = spawn_blocking(move || write(scrapes)).await else { return no_answer() };
         let mut answer = Response::new(Full::new(Bytes::from_owner(HeldText { text, _permit: permit })));
@@ -236,14 +236,14 @@ impl Asker {
     }
 
     async fn health(&self) -> Answer {
-        match self.ask(Question::Health).await {
+        match self.ask(ScrapeKind::Health).await {
             Some(Ok(())) => text(StatusCode::OK, "connected, and changes are taken in"),
             Some(Err(sentence)) => text(StatusCode::SERVICE_UNAVAILABLE, &sentence),
             None => no_answer(),
         }
     }
 
-    async fn ask<T>(&self, question: fn(oneshot::Sender<T>) -> Question) -> Option<T> {
+    async fn ask<T>(&self, question: fn(oneshot::Sender<T>) -> ScrapeKind) -> Option<T> {
         let (sender, answer) = oneshot::channel();
         let asked = async {
             self.questions.send(question(sender)).await.ok()?;

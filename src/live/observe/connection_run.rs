@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use zookeeper_client::{Error, Stat, WatchedEvent};
 
-use super::outbox::{Gone, Outbox};
+use super::outbox::{ConsumerGone, Outbox};
 use super::overload::{OverloadedConnection, Overloads, discarding};
 use super::schedule::{ReadRequest, ReadScheduler};
 use super::server_checks::{Beat, Distrust, Heartbeat, MemberWatch, RootClaim, SILENT_AFTER, ServerTrust};
@@ -77,7 +77,10 @@ pub struct ConnectionRun<'a> {
 impl<'a> ConnectionRun<'a> {
     /// Sets the watches. An error of the server is returned as it is, so that the caller can see
     /// whether the server knows such watches.
-    pub async fn begin(client: &'a dyn Requests, parts: ConnectionParts<'a>) -> Result<Result<Self, Error>, Gone> {
+    pub async fn begin(
+        client: &'a dyn Requests,
+        parts: ConnectionParts<'a>,
+    ) -> Result<Result<Self, Error>, ConsumerGone> {
         let ConnectionParts { follower, scheduler, outbox, open_queue, member, trust } = parts;
         let mut states = client.states();
         let watchers = match trust.watching {

@@ -45,7 +45,7 @@ impl UntakenChanges {
 
 /// The consumer has gone.
 #[derive(Debug)]
-pub struct Gone;
+pub struct ConsumerGone;
 
 /// The changes that the consumer has not taken yet.
 #[derive(Debug)]
@@ -104,8 +104,8 @@ impl Outbox {
     }
 
     /// Sends one batch when the consumer has room for it. Cancel safe.
-    pub async fn send(&mut self) -> Result<(), Gone> {
-        let permit = self.sender.reserve().await.map_err(|_| Gone)?;
+    pub async fn send(&mut self) -> Result<(), ConsumerGone> {
+        let permit = self.sender.reserve().await.map_err(|_| ConsumerGone)?;
         let count = self.held.len().min(MAX_BATCH);
         if count > 0 {
             permit.send(self.held.drain(..count).collect());
@@ -118,7 +118,7 @@ impl Outbox {
     }
 
     /// Sends until no changes are held.
-    pub async fn send_all(&mut self) -> Result<(), Gone> {
+    pub async fn send_all(&mut self) -> Result<(), ConsumerGone> {
         while !self.is_empty() {
             self.send().await?;
         }
@@ -126,7 +126,7 @@ impl Outbox {
     }
 
     /// Waits for `other` and keeps sending meanwhile.
-    pub async fn send_while<F: Future>(&mut self, other: F) -> Result<F::Output, Gone> {
+    pub async fn send_while<F: Future>(&mut self, other: F) -> Result<F::Output, ConsumerGone> {
         let mut other = pin!(other);
         loop {
             tokio::select! {
@@ -139,9 +139,9 @@ impl Outbox {
 
     /// Waits until the consumer has taken everything, including the batches in the channel. Cancel
     /// safe.
-    pub async fn caught_up(&mut self) -> Result<(), Gone> {
+    pub async fn caught_up(&mut self) -> Result<(), ConsumerGone> {
         self.send_all().await?;
-        self.sender.reserve_many(self.sender.max_capacity()).await.map_err(|_| Gone)?;
+        self.sender.reserve_many(self.sender.max_capacity()).await.map_err(|_| ConsumerGone)?;
         Ok(())
     }
 

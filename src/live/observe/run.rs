@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use zookeeper_client::{Client, Error, SessionState};
 
 use super::connection_run::{ConnectionParts, ConnectionRun};
-use super::outbox::{Gone, Outbox, UntakenChanges};
+use super::outbox::{ConsumerGone, Outbox, UntakenChanges};
 use super::schedule::ReadScheduler;
 use super::server_checks::{Distrust, MemberWatch, ServerTrust};
 use super::wire::ConnectionEnd;
@@ -67,7 +67,7 @@ impl ObserverTask {
 
     /// Observes until the ensemble refuses us or the consumer has gone. Dropping the future stops
     /// the observation.
-    pub async fn run(&mut self) -> Result<(), Gone> {
+    pub async fn run(&mut self) -> Result<(), ConsumerGone> {
         let mut backoff = retry_backoff();
         let mut reason = None;
         while let Some((client, servers)) = self.connect(&mut backoff, reason).await? {
@@ -104,7 +104,7 @@ impl ObserverTask {
         &mut self,
         backoff: &mut Backoff,
         mut reason: Option<String>,
-    ) -> Result<Option<(Client, TransportStatus)>, Gone> {
+    ) -> Result<Option<(Client, TransportStatus)>, ConsumerGone> {
         let mut tries_without_server = 0;
         for attempt in 1_u32.. {
             self.observer.report(ConnectionState::Connecting { attempt, reason: reason.take(), next_try: None });
@@ -178,7 +178,11 @@ struct SessionRun {
 
 impl SessionObserver {
     /// Observes on one session, over all its connections. Returns the final state of the session.
-    async fn session(&mut self, client: &dyn Requests, servers: &TransportStatus) -> Result<SessionState, Gone> {
+    async fn session(
+        &mut self,
+        client: &dyn Requests,
+        servers: &TransportStatus,
+    ) -> Result<SessionState, ConsumerGone> {
         let mut session = SessionRun {
             trust: ServerTrust::new(),
             scheduler: ReadScheduler::default(),
@@ -191,7 +195,7 @@ impl SessionObserver {
         loop {
             let began = Instant::now();
             match self.connection(client, servers, &mut session).await {
-                ConnectionEnd::Gone => return Err(Gone),
+                ConnectionEnd::Gone => return Err(ConsumerGone),
                 ConnectionEnd::Over(state) => return Ok(state),
                 ConnectionEnd::Left => {}
                 // A server that breaks the protocol is cut off before the library sees its bytes.
@@ -280,7 +284,7 @@ impl SessionObserver {
         &mut self,
         client: &dyn Requests,
         mut servers: TransportStatus,
-    ) -> Result<Option<SessionState>, Gone> {
+    ) -> Result<Option<SessionState>, ConsumerGone> {
         let (mut states, lost) = (client.states(), Instant::now());
         let (mut rounds, mut said) = (servers.rounds(), String::new());
         loop {

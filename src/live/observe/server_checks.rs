@@ -33,7 +33,7 @@ use lockscope_base::time::now;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::follow::{NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use lockscope_model::queue::{Change, ConnectionState};
-use lockscope_model::server_view::{Lag, LagWatch, ServerView, Standing};
+use lockscope_model::server_view::{Lag, LagWatch, MemberStanding, ServerView};
 use lockscope_requests::Requests;
 
 /// The time after which an ensemble that sends nothing is asked.
@@ -132,7 +132,7 @@ impl<'a> MemberWatch<'a> {
     /// Waits until the member lags. Cancel safe.
     pub async fn lags(&mut self) -> Lag {
         loop {
-            if let Standing::Lags(lag) = self.next_standing().await {
+            if let MemberStanding::Lags(lag) = self.next_standing().await {
                 return lag;
             }
         }
@@ -140,17 +140,17 @@ impl<'a> MemberWatch<'a> {
 
     /// Waits until the member is known not to lag any more. Cancel safe.
     pub async fn has_caught_up(&mut self) {
-        while self.next_standing().await != Standing::Current {}
+        while self.next_standing().await != MemberStanding::Current {}
     }
 
     /// Waits for the next server view and returns how the member compares with the others. Pending
     /// forever when no server view arrives any more.
-    async fn next_standing(&mut self) -> Standing {
+    async fn next_standing(&mut self) -> MemberStanding {
         if self.views.changed().await.is_err() {
             pending::<()>().await;
         }
         let view = Arc::clone(&self.views.borrow_and_update());
-        let Some(member) = self.servers.member() else { return Standing::Unknown };
+        let Some(member) = self.servers.member() else { return MemberStanding::Unknown };
         self.lag.check(&view, &member, self.session, self.since)
     }
 

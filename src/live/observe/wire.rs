@@ -7,7 +7,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use zookeeper_client::{Error, EventType, MultiReadResult, SessionState, Stat, WatchedEvent};
 
-use super::outbox::Gone;
+use super::outbox::ConsumerGone;
 use super::schedule::ReadRequest;
 use crate::zk::stat_of;
 use lockscope_base::znode::{Node, NodeData, ZnodePath, Zxid};
@@ -277,8 +277,8 @@ pub enum ConnectionEnd {
     Gone,
 }
 
-impl From<Gone> for ConnectionEnd {
-    fn from(_: Gone) -> Self {
+impl From<ConsumerGone> for ConnectionEnd {
+    fn from(_: ConsumerGone) -> Self {
         Self::Gone
     }
 }

@@ -40,7 +40,7 @@ use lockscope_model::span::Span;
 /// Sends messages to one collector.
 #[derive(Debug)]
 pub struct Delivery {
-    client: Client,
+    client: CollectorClient,
     spans: SpanExporter,
     /// What everything that is sent is about.
     about: Resource,
@@ -50,14 +50,14 @@ pub struct Delivery {
 
 /// A message.
 #[derive(Debug)]
-pub enum Message {
+pub enum OtlpMessage {
     Spans(Vec<SpanData>),
     Metrics(Vec<u8>),
 }
 
 impl Delivery {
     pub fn new(endpoint: &Endpoint, origin: &Origin) -> Result<Self, OtlpError> {
-        let client = Client::new(endpoint, origin)?;
+        let client = CollectorClient::new(endpoint, origin)?;
         let mut spans = SpanExporter::builder()
             .with_http()
             .with_http_client(client.clone())
@@ -73,29 +73,30 @@ impl Delivery {
     }
 
     /// Sends a message once. Cancel safe.
-    pub async fn send(&self, message: &Message) -> Outcome {
+    pub async fn send(&self, message: &OtlpMessage) -> SendOutcome {
         match message {
-            Message::Metrics(bytes) => self.client.post("metrics", bytes.clone()).await,
-            Message::Spans(spans) => {
+            OtlpMessage::Metrics(bytes) => self.client.post("metrics", bytes.clone()).await,
+            OtlpMessage::Spans(spans) => {
                 let exported = self.spans.export(spans.clone()).await;
-                let refused = || Outcome::Refused(exported.err().map(|error| error.to_string()).unwrap_or_default());
+                let refused =
+                    || SendOutcome::Refused(exported.err().map(|error| error.to_string()).unwrap_or_default());
                 self.client.take_outcome().unwrap_or_else(refused)
             }
         }
     }
 
     /// Returns metrics as a message; `None` if nothing is known yet.
-    pub fn metrics(&self, scrape: Scrape, at: Timestamp) -> Option<Message> {
+    pub fn metrics(&self, scrape: Scrape, at: Timestamp) -> Option<OtlpMessage> {
         // Writing into a text does not fail.
         let text = to_open_metrics(scrape).ok()?;
         let scope = encode::of_open_metrics(&text, nanoseconds(self.since), encode::nanoseconds(at));
         let resource = Some((&self.about).into());
         let metrics = ResourceMetrics { resource, scope_metrics: vec![scope], schema_url: String::new() };
-        Some(Message::Metrics(ExportMetricsServiceRequest { resource_metrics: vec![metrics] }.encode_to_vec()))
+        Some(OtlpMessage::Metrics(ExportMetricsServiceRequest { resource_metrics: vec![metrics] }.encode_to_vec()))
     }
 }
 
-impl Message {
+impl OtlpMessage {
     pub fn of_spans(spans: &[Span]) -> Self {
         Self::Spans(spans.iter().map(encode::span).collect())
     }
@@ -151,7 +152,7 @@ const CERTIFICATE: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
 
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SendOutcome {
     /// The collector took it, and answered this.
     Taken(Bytes),
     /// The collector refuses it; trying again is in vain.
@@ -162,21 +163,21 @@ pub enum Outcome {
 
 /// Sends requests to one collector. Clones share the outcome.
 #[derive(Clone)]
-struct Client {
+struct CollectorClient {
     endpoint: Arc<Endpoint>,
     tls: Option<TlsConnector>,
     headers: Arc<HeaderMap>,
-    last: Arc<Mutex<Option<Outcome>>>,
+    last: Arc<Mutex<Option<SendOutcome>>>,
 }
 
-impl std::fmt::Debug for Client {
+impl std::fmt::Debug for CollectorClient {
     // The headers may hold a token.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 
-impl Client {
+impl CollectorClient {
     /// Creates a client. Reads the headers and the certificates.
     pub fn new(endpoint: &Endpoint, origin: &Origin) -> Result<Self, OtlpError> {
         let tls = if endpoint.is_secure() { Some(connector()?) } else { None };
@@ -188,24 +189,24 @@ impl Client {
     }
 
     /// Takes the outcome of the last request.
-    pub fn take_outcome(&self) -> Option<Outcome> {
+    pub fn take_outcome(&self) -> Option<SendOutcome> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Posts a message of a signal. Cancel safe.
-    pub async fn post(&self, signal: &str, message: Vec<u8>) -> Outcome {
+    pub async fn post(&self, signal: &str, message: Vec<u8>) -> SendOutcome {
         let request = Request::post(self.endpoint.url(signal))
             .header(CONTENT_TYPE, "application/x-protobuf")
             .body(Bytes::from(message));
         match request {
             Ok(request) => self.send(request).await.0,
-            Err(error) => Outcome::Refused(error.to_string()),
+            Err(error) => SendOutcome::Refused(error.to_string()),
         }
     }
 
-    async fn send(&self, request: Request<Bytes>) -> (Outcome, StatusCode) {
+    async fn send(&self, request: Request<Bytes>) -> (SendOutcome, StatusCode) {
         let endpoint = &self.endpoint;
-        let later = |why: String| Outcome::Later(format!("the collector at {endpoint} {why}"), None);
+        let later = |why: String| SendOutcome::Later(format!("the collector at {endpoint} {why}"), None);
         match timeout(WITHIN, self.exchange(request)).await {
             Err(_) => (later(format!("did not answer within {} s", WITHIN.as_secs())), StatusCode::GATEWAY_TIMEOUT),
             Ok(Err(why)) => (later(format!("cannot be reached: {why}")), StatusCode::BAD_GATEWAY),
@@ -217,16 +218,16 @@ impl Client {
     }
 
     /// Decides by the rules of OTLP over HTTP: only four statuses may be tried again.
-    fn judge(&self, response: &Response<Bytes>) -> Outcome {
+    fn judge(&self, response: &Response<Bytes>) -> SendOutcome {
         let status = response.status();
         let said = format!("the collector at {} answers with status {}", self.endpoint, status.as_u16());
         match status.as_u16() {
-            200..=299 => Outcome::Taken(response.body().clone()),
+            200..=299 => SendOutcome::Taken(response.body().clone()),
             429 | 502 | 503 | 504 => {
                 let pause = response.headers().get(RETRY_AFTER).and_then(|pause| pause.to_str().ok()?.parse().ok());
-                Outcome::Later(said, pause.map(Duration::from_secs))
+                SendOutcome::Later(said, pause.map(Duration::from_secs))
             }
-            _ => Outcome::Refused(said),
+            _ => SendOutcome::Refused(said),
         }
     }
 
@@ -270,10 +271,10 @@ where
 }
 
 #[async_trait]
-impl HttpClient for Client {
+impl HttpClient for CollectorClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (outcome, status) = self.send(request).await;
-        let body = if let Outcome::Taken(body) = &outcome { body.clone() } else { Bytes::new() };
+        let body = if let SendOutcome::Taken(body) = &outcome { body.clone() } else { Bytes::new() };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
         let mut response = Response::new(body);
         *response.status_mut() = status;

@@ -28,7 +28,7 @@ type Labels<'t> = Vec<(&'t str, String)>;
 
 /// A family of series, as its text describes it.
 #[derive(Default)]
-struct Family<'t> {
+struct OtlpFamily<'t> {
     name: &'t str,
     kind: &'t str,
     unit: &'t str,
@@ -41,7 +41,7 @@ struct Family<'t> {
 /// Reads our own `OpenMetrics` text. `since` is the time from which sums count, `at` the time of
 /// the values, both in nanoseconds.
 pub fn of_open_metrics(text: &str, since: u64, at: u64) -> ScopeMetrics {
-    let mut families: Vec<Family<'_>> = Vec::new();
+    let mut families: Vec<OtlpFamily<'_>> = Vec::new();
     for line in text.lines() {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let (name, described) = match (word, rest.split_once(' ')) {
@@ -55,7 +55,7 @@ pub fn of_open_metrics(text: &str, since: u64, at: u64) -> ScopeMetrics {
         match described {
             Some((what, text)) => {
                 if families.last().is_none_or(|family| family.name != name) {
-                    families.push(Family { name, ..Family::default() });
+                    families.push(OtlpFamily { name, ..OtlpFamily::default() });
                 }
                 let Some(family) = families.last_mut() else { continue };
                 match what {
@@ -65,7 +65,7 @@ pub fn of_open_metrics(text: &str, since: u64, at: u64) -> ScopeMetrics {
                 }
             }
             None => {
-                if let (Some(family), Some(sample)) = (families.last_mut(), Sample::read(line)) {
+                if let (Some(family), Some(sample)) = (families.last_mut(), OtlpSample::read(line)) {
                     family.add(sample, since, at);
                 }
             }
@@ -73,19 +73,19 @@ pub fn of_open_metrics(text: &str, since: u64, at: u64) -> ScopeMetrics {
     }
     ScopeMetrics {
         scope: Some(InstrumentationScope { name: SCOPE.to_owned(), ..InstrumentationScope::default() }),
-        metrics: families.into_iter().filter_map(Family::metric).collect(),
+        metrics: families.into_iter().filter_map(OtlpFamily::metric).collect(),
         schema_url: String::new(),
     }
 }
 
 /// A line with a value.
-struct Sample<'t> {
+struct OtlpSample<'t> {
     name: &'t str,
     labels: Labels<'t>,
     value: f64,
 }
 
-impl<'t> Sample<'t> {
+impl<'t> OtlpSample<'t> {
     fn read(line: &'t str) -> Option<Self> {
         let name_ends = line.find(['{', ' '])?;
         let (name, mut rest) = line.split_at(name_ends);
@@ -125,8 +125,8 @@ fn unescaped(text: &str) -> Option<(String, usize)> {
     None
 }
 
-impl<'t> Family<'t> {
-    fn add(&mut self, Sample { name, mut labels, value }: Sample<'t>, since: u64, at: u64) {
+impl<'t> OtlpFamily<'t> {
+    fn add(&mut self, OtlpSample { name, mut labels, value }: OtlpSample<'t>, since: u64, at: u64) {
         let point = NumberDataPoint {
             start_time_unix_nano: if self.kind == "counter" { since } else { 0 },
             time_unix_nano: at,

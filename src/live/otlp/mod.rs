@@ -30,7 +30,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use delivery::{Delivery, Message, Outcome, refusal};
+use delivery::{Delivery, OtlpMessage, SendOutcome, refusal};
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::metrics::{OtlpFigures, Scrape};
@@ -211,12 +211,12 @@ const MAX_BATCH: usize = 512;
 /// The queue, shared by the owner of the facts and the task that sends.
 #[derive(Debug, Default)]
 struct Shared {
-    queue: Mutex<Queue>,
+    queue: Mutex<SendQueue>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct SendQueue {
     spans: VecDeque<Span>,
     bytes: usize,
     metrics: Option<(Box<Scrape>, Timestamp)>,
@@ -230,7 +230,7 @@ struct Queue {
 
 /// The next thing to send.
 #[derive(Debug)]
-enum Next {
+enum NextMessage {
     Spans(Vec<Span>),
     Metrics(Box<Scrape>, Timestamp),
     /// Nothing more comes.
@@ -238,7 +238,7 @@ enum Next {
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, SendQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -289,7 +289,7 @@ impl Shared {
     }
 
     /// Waits for the next thing to send. Cancel safe.
-    pub async fn next(&self) -> Next {
+    pub async fn next(&self) -> NextMessage {
         loop {
             if let Some(next) = self.queue().take() {
                 return next;
@@ -312,19 +312,19 @@ impl Shared {
     }
 }
 
-impl Queue {
-    fn take(&mut self) -> Option<Next> {
+impl SendQueue {
+    fn take(&mut self) -> Option<NextMessage> {
         if let Some((scrape, at)) = self.metrics.take() {
-            return Some(Next::Metrics(scrape, at));
+            return Some(NextMessage::Metrics(scrape, at));
         }
         let count = self.spans.len().min(MAX_BATCH);
         if count > 0 {
             let batch: Vec<Span> = self.spans.drain(..count).collect();
             self.bytes -= batch.iter().map(Span::bytes).sum::<usize>();
             self.under_way = count as u64;
-            return Some(Next::Spans(batch));
+            return Some(NextMessage::Spans(batch));
         }
-        self.is_stopping.then_some(Next::End)
+        self.is_stopping.then_some(NextMessage::End)
     }
 
     fn drop_oldest(&mut self) {
@@ -343,9 +343,9 @@ async fn send(shared: Arc<Shared>, delivery: Delivery) {
     let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
     loop {
         let (message, count) = match shared.next().await {
-            Next::End => return,
-            Next::Spans(spans) => (Message::of_spans(&spans), spans.len() as u64),
-            Next::Metrics(scrape, at) => match delivery.metrics(*scrape, at) {
+            NextMessage::End => return,
+            NextMessage::Spans(spans) => (OtlpMessage::of_spans(&spans), spans.len() as u64),
+            NextMessage::Metrics(scrape, at) => match delivery.metrics(*scrape, at) {
                 Some(message) => (message, 0),
                 None => continue,
             },
@@ -358,10 +358,16 @@ async fn send(shared: Arc<Shared>, delivery: Delivery) {
 
 /// Sends one message until the collector takes or refuses it. Returns `false` when the owner stops
 /// before that. Metrics are tried once: the next ones contain them.
-async fn deliver(shared: &Shared, delivery: &Delivery, message: &Message, count: u64, backoff: &mut Backoff) -> bool {
+async fn deliver(
+    shared: &Shared,
+    delivery: &Delivery,
+    message: &OtlpMessage,
+    count: u64,
+    backoff: &mut Backoff,
+) -> bool {
     loop {
         let pause = match delivery.send(message).await {
-            Outcome::Taken(answer) => {
+            SendOutcome::Taken(answer) => {
                 let refused = message.refused_in(&answer).min(count);
                 shared.sent(count - refused, refused);
                 let trouble = (refused > 0).then(|| refusal(&answer));
@@ -369,13 +375,13 @@ async fn deliver(shared: &Shared, delivery: &Delivery, message: &Message, count:
                 backoff.reset();
                 return true;
             }
-            Outcome::Refused(why) => {
+            SendOutcome::Refused(why) => {
                 shared.sent(0, count);
                 shared.set_trouble(message.is_metrics(), Some(why));
                 backoff.reset();
                 return true;
             }
-            Outcome::Later(why, pause) => {
+            SendOutcome::Later(why, pause) => {
                 shared.set_trouble(message.is_metrics(), Some(why));
                 pause.map_or_else(|| backoff.next_pause(), |pause| pause.clamp(PAUSES.0, PAUSES.1))
             }

@@ -23,7 +23,7 @@ async fn beyond_its_bounds_the_queue_loses_the_oldest_spans_and_counts_them() {
     let shared = Shared::default();
     shared.push((0..60_000).map(span).collect(), 3);
     assert_eq!(shared.figures(), OtlpFigures { queued: 50_000, lost: 10_003, ..OtlpFigures::default() });
-    let Next::Spans(batch) = shared.next().await else { panic!("spans") };
+    let NextMessage::Spans(batch) = shared.next().await else { panic!("spans") };
     assert_eq!((batch.len(), batch[0].start), (MAX_BATCH, Timestamp(10_000)));
     assert_eq!(shared.figures().queued, 50_000, "the request under way is not sent yet");
     shared.sent(500, 12);
@@ -45,6 +45,6 @@ async fn the_end_comes_after_everything_that_waits() {
     let shared = Shared::default();
     shared.push(vec![span(1)], 0);
     shared.stop();
-    assert!(matches!(shared.next().await, Next::Spans(_)));
-    assert!(matches!(shared.next().await, Next::End));
+    assert!(matches!(shared.next().await, NextMessage::Spans(_)));
+    assert!(matches!(shared.next().await, NextMessage::End));
 }

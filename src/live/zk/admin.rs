@@ -104,7 +104,7 @@ impl AdminError {
 
 /// An answer of AdminServer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct AdminReply {
     /// The answer, as JSON.
     pub bytes: Vec<u8>,
     /// The time from the question to the last byte, without one network round trip.
@@ -131,7 +131,7 @@ pub(super) async fn get_from(
     named_by: NamedBy,
     command: &str,
     limits: QuestionLimits,
-) -> Result<Reply, AdminError> {
+) -> Result<AdminReply, AdminError> {
     // Without a placeholder for the server's host, the address is the user's own.
     let named_by = if url.has_placeholder() { named_by } else { NamedBy::User };
     let is_secure = url.is_secure();
@@ -148,7 +148,12 @@ pub(super) async fn get_from(
     }
 }
 
-async fn exchange(url: &str, tls: Option<&AdminTls<'_>>, named_by: NamedBy, most: usize) -> Result<Reply, AdminError> {
+async fn exchange(
+    url: &str,
+    tls: Option<&AdminTls<'_>>,
+    named_by: NamedBy,
+    most: usize,
+) -> Result<AdminReply, AdminError> {
     let io = |why: String| AdminError::Io { url: url.to_owned(), why };
     let uri: Uri = url.parse().map_err(|_| io("it is not a URL".to_owned()))?;
     let host = uri.host().unwrap_or_default();
@@ -188,7 +193,7 @@ async fn exchange(url: &str, tls: Option<&AdminTls<'_>>, named_by: NamedBy, most
         bytes = answer => bytes?,
         Err(error) = connection => return Err(no_answer(error)),
     };
-    Ok(Reply { bytes, took: asked.elapsed().saturating_sub(there_and_back) })
+    Ok(AdminReply { bytes, took: asked.elapsed().saturating_sub(there_and_back) })
 }
 
 async fn secured(url: &str, tls: &AdminTls<'_>, host: &str, stream: TcpStream) -> Result<Box<dyn Stream>, AdminError> {
@@ -312,7 +317,7 @@ mod tests {
 
     use super::*;
 
-    async fn get(url: &AdminUrl, command: &str, limits: QuestionLimits) -> Result<Reply, AdminError> {
+    async fn get(url: &AdminUrl, command: &str, limits: QuestionLimits) -> Result<AdminReply, AdminError> {
         get_from(url, None, "127.0.0.1", NamedBy::User, command, limits).await
     }
 

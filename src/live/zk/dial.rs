@@ -14,8 +14,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::fault::ServerFault;
-use super::four_letter::{AskError, FourLetterAnswer, QuestionLimits, Word};
-use super::kerberos::{KerberosFault, Login};
+use super::four_letter::{AskError, FourLetterAnswer, FourLetterWord, QuestionLimits};
+use super::kerberos::{KerberosFault, KerberosSession};
 use super::options::{ConnectString, ServerAddress};
 use super::stream::{NamedBy, QuietStream, Stream};
 use super::{Auth, ConnectError, ConnectOptions, KerberosLogin, four_letter, kerberos, stream};
@@ -69,9 +69,9 @@ impl Dialer {
         &self,
         server: &ServerAddress,
         until: Instant,
-    ) -> Result<Option<Login>, KerberosFault> {
+    ) -> Result<Option<KerberosSession>, KerberosFault> {
         match &self.kerberos {
-            Some(login) => Login::begin(login, &server.host, until).await.map(Some),
+            Some(login) => KerberosSession::begin(login, &server.host, until).await.map(Some),
             None => Ok(None),
         }
     }
@@ -87,7 +87,7 @@ impl Dialer {
     }
 
     /// Sends one word to every server at once, with the default limits. Cancel safe.
-    pub async fn ask_each(&self, word: Word) -> Vec<(String, Result<FourLetterAnswer, AskError>)> {
+    pub async fn ask_each(&self, word: FourLetterWord) -> Vec<(String, Result<FourLetterAnswer, AskError>)> {
         let ask = |server: &ServerAddress| {
             let (address, tls) = (server.address(), self.tls_for(server));
             async move {
@@ -135,7 +135,7 @@ impl Dialer {
                 let (address, limits) = (server.address(), QuestionLimits::default());
                 let answer = timeout(
                     WHY_CLOSED_TIMEOUT,
-                    four_letter::ask_over(Some(tls), &address, NamedBy::User, Word::Srvr, limits, None),
+                    four_letter::ask_over(Some(tls), &address, NamedBy::User, FourLetterWord::Srvr, limits, None),
                 )
                 .await;
                 answer.ok().and_then(Result::ok).map(|answer| read_srvr(answer.text.as_bytes()))

@@ -57,7 +57,7 @@ pub struct FourLetterAnswer {
 ///
 /// `address` is `HOST:PORT`. An answer that reaches a limit is returned as far as it arrived and
 /// marked as cut. It is an error when nothing arrived.
-pub async fn ask(address: &str, word: Word, limits: QuestionLimits) -> Result<FourLetterAnswer, AskError> {
+pub async fn ask(address: &str, word: FourLetterWord, limits: QuestionLimits) -> Result<FourLetterAnswer, AskError> {
     ask_over(None, address, NamedBy::User, word, limits, None).await
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn ask_over(
     tls: Option<&TlsConnector>,
     address: &str,
     named_by: NamedBy,
-    word: Word,
+    word: FourLetterWord,
     limits: QuestionLimits,
     taker: Option<Taker<'_>>,
 ) -> Result<FourLetterAnswer, AskError> {
@@ -99,7 +99,7 @@ pub(super) async fn ask_over(
 async fn converse(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     address: &str,
-    word: Word,
+    word: FourLetterWord,
     limits: QuestionLimits,
     deadline: Instant,
     there_and_back: Duration,
@@ -136,7 +136,7 @@ async fn converse(
     Ok(FourLetterAnswer { text, bytes, cut, took })
 }
 
-async fn say(stream: &mut (impl AsyncWrite + Unpin), word: Word) -> std::io::Result<()> {
+async fn say(stream: &mut (impl AsyncWrite + Unpin), word: FourLetterWord) -> std::io::Result<()> {
     stream.write_all(word.as_str().as_bytes()).await?;
     stream.flush().await
 }
@@ -146,8 +146,8 @@ async fn say(stream: &mut (impl AsyncWrite + Unpin), word: Word) -> std::io::Res
 ///
 /// `address` is `HOST:PORT`, a plain client port.
 pub async fn watch_events(address: &str) -> Result<WatchEventTotals, AskError> {
-    let answer = ask(address, Word::Mntr, QuestionLimits::default()).await?;
-    let foreign = || AskError::Foreign { address: address.to_owned(), word: Word::Mntr };
+    let answer = ask(address, FourLetterWord::Mntr, QuestionLimits::default()).await?;
+    let foreign = || AskError::Foreign { address: address.to_owned(), word: FourLetterWord::Mntr };
     answer_of::mntr(&answer.text).fired.ok_or_else(foreign)
 }
 
@@ -182,7 +182,7 @@ async fn read(
 }
 
 /// Recognizes a text that a server sends instead of an answer.
-fn refused(address: &str, word: Word, answer: &str) -> Option<AskError> {
+fn refused(address: &str, word: FourLetterWord, answer: &str) -> Option<AskError> {
     let address = address.to_owned();
     // Both sentences are the server's own, in all versions from 3.5.3.
     let first = answer.lines().next().unwrap_or_default();
@@ -206,7 +206,7 @@ fn refusal(address: &str, error: &std::io::Error) -> AskError {
 
 /// The words that only read; this crate sends no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Word {
+pub enum FourLetterWord {
     /// Version, mode and counts. Cheap, and allowed by default.
     Srvr,
     /// All connections. The answer grows with their number.
@@ -224,7 +224,7 @@ pub enum Word {
     Conf,
 }
 
-impl Word {
+impl FourLetterWord {
     /// Returns the word as it is sent.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -296,7 +296,7 @@ pub enum AskError {
         /// The server's address.
         address: String,
         /// The word that was asked.
-        word: Word,
+        word: FourLetterWord,
         /// All words that this crate may send, as the whitelist option takes them.
         needed: &'static str,
     },
@@ -310,7 +310,7 @@ pub enum AskError {
         /// The server's address.
         address: String,
         /// The word that was asked.
-        word: Word,
+        word: FourLetterWord,
     },
     /// The server has no quorum.
     #[error("{address} serves no clients now: check that a majority of the ensemble runs")]
@@ -324,7 +324,7 @@ pub enum AskError {
         /// The server's address.
         address: String,
         /// The word that was asked.
-        word: Word,
+        word: FourLetterWord,
     },
 }
 
@@ -351,7 +351,7 @@ pub async fn local_data_folders(connect: &str) -> Result<Vec<PathBuf>, BadConnec
         if !is_here(&server).await {
             continue;
         }
-        let Ok(answer) = ask(&server, Word::Conf, limits).await else { continue };
+        let Ok(answer) = ask(&server, FourLetterWord::Conf, limits).await else { continue };
         for folder in folders_in(&answer.text) {
             if fs::read_dir(&folder).await.is_ok() {
                 folders.insert(folder);
@@ -410,13 +410,13 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_is_too_long_or_never_ends_is_marked_as_cut() {
         let address = serve(b"0123456789", true).await;
-        let answer = ask(&address, Word::Mntr, limits(4)).await.expect("an answer");
+        let answer = ask(&address, FourLetterWord::Mntr, limits(4)).await.expect("an answer");
         assert_eq!((answer.text.as_str(), answer.cut), ("0123", true));
-        let answer = ask(&address, Word::Mntr, limits(10)).await.expect("an answer");
+        let answer = ask(&address, FourLetterWord::Mntr, limits(10)).await.expect("an answer");
         assert!(!answer.cut);
 
         let endless = serve(b"0123456789", false).await;
-        let answer = ask(&endless, Word::Mntr, limits(100)).await.expect("an answer");
+        let answer = ask(&endless, FourLetterWord::Mntr, limits(100)).await.expect("an answer");
         assert_eq!((answer.text.as_str(), answer.cut), ("0123456789", true));
     }
 
@@ -424,7 +424,7 @@ mod tests {
     async fn a_server_that_hangs_is_given_up_in_time() {
         let address = serve(b"", false).await;
         let began = Instant::now();
-        let error = ask(&address, Word::Srvr, limits(100)).await.expect_err("silence");
+        let error = ask(&address, FourLetterWord::Srvr, limits(100)).await.expect_err("silence");
         assert!(matches!(error, AskError::Silent { .. }), "{error}");
         assert!(began.elapsed() < Duration::from_secs(2));
     }
@@ -432,7 +432,7 @@ mod tests {
     #[tokio::test]
     async fn a_word_that_is_not_allowed_yields_advice() {
         let address = serve(b"wchp is not executed because it is not in the whitelist.\n", true).await;
-        let error = ask(&address, Word::Wchp, limits(100)).await.expect_err("a refusal").to_string();
+        let error = ask(&address, FourLetterWord::Wchp, limits(100)).await.expect_err("a refusal").to_string();
         assert!(error.contains("4lw.commands.whitelist=cons,dump,mntr,srvr,wchp,wchs,conf"), "{error}");
     }
 

@@ -127,7 +127,7 @@ struct MemberSession {
 }
 
 /// A kind of reading: what each node gives.
-trait NodeReading {
+trait ComparedReading {
     type Seen;
 
     /// Reads several nodes with one request.
@@ -138,7 +138,7 @@ trait NodeReading {
 }
 
 /// Reads names of children. A node that is not there gives nothing.
-struct Children;
+struct MemberChildren;
 
 /// Reads czxids.
 struct Czxids;
@@ -172,7 +172,7 @@ impl MemberSessions {
     /// Reads the children of nodes on each member, all members at the same time. A node that a
     /// member does not have has no entry.
     pub async fn children(&mut self, of: &BTreeSet<ZnodePath>) -> Vec<MemberReading<ChildrenSeen>> {
-        join_all(self.sessions.iter_mut().map(|session| session.read::<Children, _>(of))).await
+        join_all(self.sessions.iter_mut().map(|session| session.read::<MemberChildren, _>(of))).await
     }
 
     /// Reads the czxids of nodes on each member, all members at the same time.
@@ -190,7 +190,7 @@ impl MemberSessions {
 impl MemberSession {
     /// Syncs and reads paths in chunks. The first failure ends the reading: a part of an answer
     /// would look like missing nodes.
-    async fn read<R: NodeReading, T: Default + Extend<R::Seen>>(
+    async fn read<R: ComparedReading, T: Default + Extend<R::Seen>>(
         &mut self,
         paths: &BTreeSet<ZnodePath>,
     ) -> MemberReading<T> {
@@ -198,7 +198,7 @@ impl MemberSession {
         MemberReading { member: self.member.clone(), seen }
     }
 
-    async fn try_read<R: NodeReading, T: Default + Extend<R::Seen>>(
+    async fn try_read<R: ComparedReading, T: Default + Extend<R::Seen>>(
         &mut self,
         paths: &BTreeSet<ZnodePath>,
     ) -> Result<T, String> {
@@ -222,7 +222,7 @@ impl MemberSession {
 
     /// Reads nodes with one request; `None` when the server does not know such requests. It then
     /// closes the connection, mostly after it has said so, and the client connects again.
-    async fn read_together<R: NodeReading>(
+    async fn read_together<R: ComparedReading>(
         &mut self,
         client: &Client,
         paths: &[&ZnodePath],
@@ -262,7 +262,7 @@ impl MemberSession {
     }
 }
 
-impl NodeReading for Children {
+impl ComparedReading for MemberChildren {
     type Seen = (ZnodePath, BTreeSet<String>);
 
     async fn together(client: &Client, paths: &[&ZnodePath]) -> Result<Vec<Self::Seen>, Error> {
@@ -291,7 +291,7 @@ impl NodeReading for Children {
     }
 }
 
-impl NodeReading for Czxids {
+impl ComparedReading for Czxids {
     type Seen = (ZnodePath, Option<Zxid>);
 
     async fn together(client: &Client, paths: &[&ZnodePath]) -> Result<Vec<Self::Seen>, Error> {
@@ -319,7 +319,7 @@ impl NodeReading for Czxids {
 
 /// Reads one node, once more if the connection was cut: the server closes it after a request that it
 /// does not know.
-async fn read_one<R: NodeReading>(client: &Client, path: &ZnodePath) -> Result<Option<R::Seen>, Error> {
+async fn read_one<R: ComparedReading>(client: &Client, path: &ZnodePath) -> Result<Option<R::Seen>, Error> {
     match R::one(client, path).await {
         Err(error) if is_cut(&error) => R::one(client, path).await,
         answer => answer,

@@ -30,7 +30,7 @@ pub use fault::{ConnectError, MAX_NAMES, MAX_REPLY, ReplyFault, ServerFault, Unr
 pub use four_letter::{local_data_folders, watch_events};
 pub use kerberos::{BadPrincipal, KerberosFault, ServerPrincipal};
 pub use member_comparer::{READS_PER_REQUEST, compare_members};
-pub use node::{AclEntry, MAX_ACL_ENTRIES, MAX_READ_DATA, NodeReading, create_containers, read_node, stat_of};
+pub use node::{MAX_ACL_ENTRIES, MAX_READ_DATA, NodeReading, ShownAclEntry, create_containers, read_node, stat_of};
 pub use options::{
     Auth, BadConnectString, ConnectOptions, EnsembleAddress, KerberosLogin, SessionRole, TlsFiles, servers,
 };

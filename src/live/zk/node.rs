@@ -13,7 +13,7 @@ pub const MAX_ACL_ENTRIES: usize = 200;
 
 /// One entry of an ACL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AclEntry {
+pub struct ShownAclEntry {
     /// `world`, `digest`, `ip`, `x509`, `sasl`, ...
     pub scheme: String,
     /// The identity, in the syntax of the scheme.
@@ -22,7 +22,7 @@ pub struct AclEntry {
     pub permissions: String,
 }
 
-impl From<&Acl> for AclEntry {
+impl From<&Acl> for ShownAclEntry {
     fn from(acl: &Acl) -> Self {
         let letters = [
             (Permission::CREATE, 'c'),
@@ -45,7 +45,7 @@ pub struct NodeReading {
     /// The first [`MAX_READ_DATA`] bytes of the node's data.
     pub data: Result<Vec<u8>, String>,
     /// The first [`MAX_ACL_ENTRIES`] entries of the node's ACL, and the number of all entries.
-    pub acl: Result<(Vec<AclEntry>, usize), String>,
+    pub acl: Result<(Vec<ShownAclEntry>, usize), String>,
 }
 
 /// Reads a node in three requests; `None` when it does not exist. Leaves no watch. Cancel safe.
@@ -70,7 +70,9 @@ pub async fn read_node(client: &Client, path: &ZnodePath) -> Result<Option<NodeR
         Err(error) => return Err(error),
     };
     let acl = match acl {
-        Ok((entries, _)) => Ok((entries.iter().take(MAX_ACL_ENTRIES).map(AclEntry::from).collect(), entries.len())),
+        Ok((entries, _)) => {
+            Ok((entries.iter().take(MAX_ACL_ENTRIES).map(ShownAclEntry::from).collect(), entries.len()))
+        }
         Err(Error::NoNode) => return Ok(None),
         Err(Error::NoAuth) => Err("this console may not see it: it lacks the permissions READ and ADMIN".to_owned()),
         Err(error) => return Err(error),

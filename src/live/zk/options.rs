@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::kerberos::ServerPrincipal;
 use lockscope_base::znode::{ZnodePath, marked_timeout};
-use lockscope_model::server_view::Transport;
+use lockscope_model::server_view::WireSecurity;
 
 /// The address of an ensemble, and the identities to log in with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,8 +150,8 @@ impl ConnectString {
 
     /// Returns the transport of a session that may be with any of the servers. It is TLS when at
     /// least one server is marked for TLS, because the user then relies on it.
-    pub fn transport(&self) -> Transport {
-        if self.servers.iter().any(|server| server.tls) { Transport::Tls } else { Transport::Plain }
+    pub fn transport(&self) -> WireSecurity {
+        if self.servers.iter().any(|server| server.tls) { WireSecurity::Tls } else { WireSecurity::Plain }
     }
 }
 

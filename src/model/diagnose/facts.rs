@@ -236,7 +236,7 @@ pub fn attempt<'n>(lock: &LockQueue, node: &'n str) -> Option<&'n str> {
 
 /// Facts about a contender from the servers' answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts<'a> {
+pub struct OwnerFacts<'a> {
     /// Whether the owner is alive.
     pub owner: OwnerState,
     /// The owner's connection.
@@ -312,7 +312,7 @@ impl HeldBy {
     }
 }
 
-impl<'a> Facts<'a> {
+impl<'a> OwnerFacts<'a> {
     /// Returns how it is known what the contender waits for.
     pub fn awaited_by(&self) -> AwaitedBy {
         if self.watched.is_some() { AwaitedBy::Watch } else { AwaitedBy::Recipe }
@@ -333,7 +333,7 @@ impl<'a> Facts<'a> {
 impl<'a> TableAt<'a> {
     /// Returns the facts about a contender. Takes a binary search for each member and each node
     /// that the contender waits for.
-    pub fn facts(&self, lock: &'a LockQueue, row: &ContenderRow<'a>) -> Facts<'a> {
+    pub fn facts(&self, lock: &'a LockQueue, row: &ContenderRow<'a>) -> OwnerFacts<'a> {
         let contender = row.contender;
         let (life, expires_in) = self.owner_of(contender);
         let connection =
@@ -341,7 +341,7 @@ impl<'a> TableAt<'a> {
         let silence = contender.session().filter(|_| life == OwnerState::Silent);
         let silence = silence.and_then(|session| self.view().silence_of(session));
         let (watching, watched) = self.watching(lock, row);
-        Facts { owner: life, connection, expires_in, silence, watching, watched }
+        OwnerFacts { owner: life, connection, expires_in, silence, watching, watched }
     }
 
     /// Returns how it is known that a contender holds; `None` for one that does not hold, or that no

@@ -1,6 +1,6 @@
 //! Findings: what is wrong with a lock, how severe it is, and what to do.
 //!
-//! [`Code`] is the table of all kinds, with one row per kind. [`Traits`] has the columns of that
+//! [`Code`] is the table of all kinds, with one row per kind. [`CodeTraits`] has the columns of that
 //! table: which evidence a kind rests on, whether it explains why others wait, how long to look for
 //! it, and whether it stands in a queue that shows deleted nodes.
 
@@ -105,9 +105,9 @@ macro_rules! codes {
             /// All codes, the worst first.
             pub const ALL: [Self; [$(Self::$code),*].len()] = [$(Self::$code),*];
 
-            pub(super) const fn traits(self) -> Traits {
+            pub(super) const fn traits(self) -> CodeTraits {
                 match self {
-                    $(Self::$code => Traits {
+                    $(Self::$code => CodeTraits {
                         id: $id,
                         title: $title,
                         evidence: Evidence::$evidence,
@@ -121,7 +121,7 @@ macro_rules! codes {
     };
 }
 
-// The columns are those of `Traits`.
+// The columns are those of `CodeTraits`.
 codes! {
     /// Sessions that wait for each other in a cycle, across locks.
     Deadlock("deadlock", "deadlock", Znodes, Cause, Lasted, Falls)
@@ -241,7 +241,7 @@ impl fmt::Display for Code {
 
 /// The properties of a kind of finding.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Traits {
+pub(super) struct CodeTraits {
     /// The name in JSON and on the screen. The name is an interface and does not change.
     pub id: &'static str,
     /// The name where space is short, in at most [`MAX_TITLE_WIDTH`](super::MAX_TITLE_WIDTH) columns.

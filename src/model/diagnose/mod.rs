@@ -61,10 +61,10 @@ mod waits;
 
 pub use crate::queue::is_likely_election;
 pub use diagnosis::{Diagnosis, FindingChanges};
-pub use facts::{AwaitedBy, Facts, HeldBy, OwnerState, TableAt, Unaware, WatchTarget};
+pub use facts::{AwaitedBy, HeldBy, OwnerFacts, OwnerState, TableAt, Unaware, WatchTarget};
 pub use finding::{Code, Finding, MAX_TITLE_WIDTH, Severity};
 pub use session_locks::{SessionLocks, WaitStyle, session_locks};
 pub use standstill::Standstill;
 pub use suspicion::{LastLook, OpenCheck, WhyOpen};
-pub use thresholds::{Flapping, NotSeen, Thresholds, not_seen, rest_between_checks};
+pub use thresholds::{FlappingLimit, NotSeen, Thresholds, not_seen, rest_between_checks};
 pub use waits::{Blocker, Cycle, Wait, Waits};

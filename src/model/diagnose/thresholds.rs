@@ -54,12 +54,12 @@ pub struct Thresholds {
     pub leaked_watches: usize,
     /// When leadership flaps. Recordings store it apart.
     #[serde(skip)]
-    pub flapping: Flapping,
+    pub flapping: FlappingLimit,
 }
 
 /// The number of changes of leader within a time that counts as flapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flapping {
+pub struct FlappingLimit {
     /// How many changes. 6 by default.
     pub changes: u32,
     /// Within which time, at most a day. 10 minutes by default: a rolling restart changes the leader
@@ -67,7 +67,7 @@ pub struct Flapping {
     pub within: Duration,
 }
 
-impl Default for Flapping {
+impl Default for FlappingLimit {
     fn default() -> Self {
         Self { changes: 6, within: Duration::from_secs(600) }
     }
@@ -82,7 +82,7 @@ impl Default for Thresholds {
             empty_after: Duration::from_secs(600),
             numbers_left: 10_000_000,
             leaked_watches: 1_000,
-            flapping: Flapping::default(),
+            flapping: FlappingLimit::default(),
         }
     }
 }

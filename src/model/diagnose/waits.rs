@@ -299,7 +299,7 @@ const MOST_STEPS: u32 = 1_000_000;
 
 /// A step in the graph: a session that holds one lock waits for another.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct WaitStep {
     held: Claim,
     awaited: Claim,
 }
@@ -381,32 +381,32 @@ impl<'g, 'a> Steps<'g, 'a> {
     }
 
     /// Returns the steps from a lock. Not all of them [count](Self::counts).
-    fn from(&self, lock: u32) -> impl Iterator<Item = Step> {
+    fn from(&self, lock: u32) -> impl Iterator<Item = WaitStep> {
         self.holders_of(lock).iter().flat_map(|holder| {
             let (held, awaits) = self.claims(*holder);
-            awaits.iter().map(move |awaited| Step { held, awaited: *awaited })
+            awaits.iter().map(move |awaited| WaitStep { held, awaited: *awaited })
         })
     }
 
     /// Returns whether the waiter cannot proceed without the awaited lock.
-    fn counts(&self, step: Step) -> bool {
+    fn counts(&self, step: WaitStep) -> bool {
         self.graph.binds(step.awaited.lock) && self.graph.held_before(step.held, step.awaited)
     }
 
     /// Returns the first step from a lock to itself.
-    fn to_itself(&self, lock: u32) -> Option<Step> {
+    fn to_itself(&self, lock: u32) -> Option<WaitStep> {
         let mut own = self.holders_of(lock).iter().flat_map(|holder| {
             let (held, awaits) = self.claims(*holder);
             let first = awaits.partition_point(|awaited| awaited.lock < lock);
             let own = awaits[first..].iter().take_while(move |awaited| awaited.lock == lock);
-            own.map(move |awaited| Step { held, awaited: *awaited })
+            own.map(move |awaited| WaitStep { held, awaited: *awaited })
         });
         own.find(|step| self.counts(*step))
     }
 }
 
 /// Returns the wait of a step whose awaited lock is held by the claim `held`.
-fn wait(graph: &Graph<'_>, step: Step, held: Claim) -> Wait {
+fn wait(graph: &Graph<'_>, step: WaitStep, held: Claim) -> Wait {
     Wait {
         waiter: step.awaited.session,
         node: graph.node(step.awaited),
@@ -477,7 +477,7 @@ fn groups(steps: &Steps<'_, '_>) -> Vec<Vec<u32>> {
 /// Returns the shortest cycle through the first lock of a group.
 fn shortest(steps: &Steps<'_, '_>, group: &[u32]) -> Option<Cycle> {
     let first = *group.first()?;
-    let mut came: FxHashMap<u32, Step> = FxHashMap::default();
+    let mut came: FxHashMap<u32, WaitStep> = FxHashMap::default();
     let mut open = VecDeque::from([first]);
     'search: while let Some(at) = open.pop_front() {
         for step in steps.from(at).filter(|step| step.awaited.lock != at) {

@@ -213,7 +213,7 @@ const KEPT_FOR: Duration = Duration::from_secs(600);
 
 /// A lock with series of its own.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct LockPlace {
     pub counts: LockCounts,
     /// When the lock last had an event, a waiter or a finding; 0 for never.
     last_busy: Timestamp,
@@ -222,7 +222,7 @@ struct Place {
     had_readers: bool,
 }
 
-impl Place {
+impl LockPlace {
     fn new(last_busy: Timestamp) -> Self {
         Self { counts: LockCounts::default(), last_busy, had_readers: false }
     }
@@ -238,7 +238,7 @@ impl Place {
 #[derive(Clone, Debug)]
 struct NamedLocks {
     max: usize,
-    places: FxHashMap<LockId, Place>,
+    places: FxHashMap<LockId, LockPlace>,
 }
 
 impl NamedLocks {
@@ -247,19 +247,19 @@ impl NamedLocks {
     }
 
     /// Returns the place of a lock with an event, taking a free one if needed.
-    pub fn on_event(&mut self, id: LockId, path: &ZnodePath, at: Timestamp) -> Option<&mut Place> {
+    pub fn on_event(&mut self, id: LockId, path: &ZnodePath, at: Timestamp) -> Option<&mut LockPlace> {
         if !self.places.contains_key(&id) {
             if self.places.len() >= self.max || !can_be_named(path) {
                 return None;
             }
-            self.places.insert(id, Place::new(at));
+            self.places.insert(id, LockPlace::new(at));
         }
         let place = self.places.get_mut(&id)?;
         place.last_busy = place.last_busy.max(at);
         Some(place)
     }
 
-    pub fn get_mut(&mut self, id: LockId) -> Option<&mut Place> {
+    pub fn get_mut(&mut self, id: LockId) -> Option<&mut LockPlace> {
         self.places.get_mut(&id)
     }
 
@@ -295,7 +295,7 @@ impl NamedLocks {
                 let Some(gives_way) = idle.pop().filter(|_| is_busy) else { return };
                 self.places.remove(&gives_way);
             }
-            self.places.insert(id, Place::new(last_busy));
+            self.places.insert(id, LockPlace::new(last_busy));
         }
     }
 

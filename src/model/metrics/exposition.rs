@@ -66,7 +66,7 @@ pub fn to_plain_text(scrapes: impl Into<Scrapes>) -> Result<String, fmt::Error> 
 const OF_PROCESS: &str = "process_resident_memory_bytes";
 
 /// A family: the lines that describe it, and its samples.
-struct Family<'t> {
+struct MergedFamily<'t> {
     name: &'t str,
     described: Vec<&'t str>,
     samples: Vec<&'t str>,
@@ -75,14 +75,14 @@ struct Family<'t> {
 /// Merges texts in the `OpenMetrics` format. For a context that did not answer, only
 /// `lockscope_up` is known.
 fn merged(texts: &[String], silent: &[String]) -> String {
-    let mut families: Vec<Family<'_>> = Vec::new();
+    let mut families: Vec<MergedFamily<'_>> = Vec::new();
     for text in texts {
         let mut at = None;
         for line in text.lines().filter(|line| *line != "# EOF") {
             let described = ["# HELP ", "# TYPE ", "# UNIT "].iter().find_map(|word| line.strip_prefix(word));
             if let Some(name) = described.and_then(|described| described.split(' ').next()) {
                 let place = families.iter().position(|family| family.name == name).unwrap_or_else(|| {
-                    families.push(Family { name, described: Vec::new(), samples: Vec::new() });
+                    families.push(MergedFamily { name, described: Vec::new(), samples: Vec::new() });
                     families.len() - 1
                 });
                 at = Some(place);
@@ -96,7 +96,7 @@ fn merged(texts: &[String], silent: &[String]) -> String {
         }
     }
     let mut all = String::with_capacity(texts.iter().map(String::len).sum());
-    for Family { name, described, samples } in families {
+    for MergedFamily { name, described, samples } in families {
         add(&mut all, &described);
         if name == OF_PROCESS {
             let value = samples.iter().find_map(|sample| sample.rsplit_once(' '));

@@ -44,17 +44,17 @@ type Encoded = Result<(), fmt::Error>;
 
 /// The name, unit and help text of a family.
 #[derive(Clone, Copy)]
-struct Family {
+struct FamilyRow {
     name: &'static str,
     unit: Option<&'static Unit>,
     help: &'static str,
 }
 
-const fn family(name: &'static str, help: &'static str) -> Family {
-    Family { name, unit: None, help }
+const fn family(name: &'static str, help: &'static str) -> FamilyRow {
+    FamilyRow { name, unit: None, help }
 }
 
-impl Family {
+impl FamilyRow {
     const fn seconds(self) -> Self {
         Self { unit: Some(&Unit::Seconds), ..self }
     }

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use super::hold::{FoundHolding, Hold};
 use super::lock::key_of;
-use super::parent::{Listing, Parent};
+use super::parent::{ChildListing, Parent};
 use super::placing::counting;
 use super::table::SyncPhase;
 use super::{Change, ConnectionState, Contender, Deleter, Happening, LockEvent, LockId, LockTable, NO_SUCH_NODE};
@@ -168,7 +168,7 @@ impl LockTable {
         let parent = self.parents.entry(path.clone()).or_default();
         parent.epoch = epoch;
         parent.set_next_sequence(stat.next_sequence());
-        parent.listing = Some(Listing::new(path, stat, epoch, parent.listing));
+        parent.listing = Some(ChildListing::new(path, stat, epoch, parent.listing));
         for id in self.ids_queueing_at(path) {
             if let Some(lock) = self.locks.get_mut(&id) {
                 lock.set_next_sequence(stat.next_sequence());

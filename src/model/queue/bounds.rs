@@ -33,7 +33,7 @@
 use std::time::Duration;
 
 use super::hold::{Clock, HoldBounds, LastHandover, TransactionTimes};
-use super::parent::Listing;
+use super::parent::ChildListing;
 use super::{Contender, LockId, LockQueue, LockTable};
 use lockscope_base::recipe::{LockKind, Recipe};
 use lockscope_base::znode::{Sequence, Timestamp, ZnodePath};
@@ -169,7 +169,7 @@ impl LockTable {
         let contenders = self.locks.values().flat_map(|lock| lock.contenders.iter());
         let read = contenders.filter(|(_, contender)| contender.is_read());
         let created = read.map(|(_, contender)| (contender.czxid, contender.created_at));
-        let parents = self.parents.values().filter_map(|parent| parent.listing.map(Listing::node));
+        let parents = self.parents.values().filter_map(|parent| parent.listing.map(ChildListing::node));
         let mut times = Vec::with_capacity(self.contenders + self.parents.len());
         times.extend(created.chain(parents.map(|node| (node.czxid, node.created_at))));
         TransactionTimes::new(times)
@@ -193,11 +193,11 @@ impl LockTable {
     fn undisturbed_since(&self, parent: &ZnodePath, times: &TransactionTimes) -> Option<Timestamp> {
         let listing = self.parents.get(parent)?.listing.filter(|listing| listing.epoch == self.epoch)?;
         match listing {
-            Listing { disturbed: true, .. } => None,
+            ChildListing { disturbed: true, .. } => None,
             // This covers the parent's children only. The parent itself may have been deleted while
             // it was empty, and recreated, as containers are.
-            Listing { any_deleted: false, .. } => Some(listing.node().created_at),
-            Listing { last, .. } => times.after(last),
+            ChildListing { any_deleted: false, .. } => Some(listing.node().created_at),
+            ChildListing { last, .. } => times.after(last),
         }
     }
 }

@@ -298,7 +298,7 @@ pub(super) struct DeletedNode {
 
 /// The last deleted contenders, at most [`MAX_DELETED`].
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(from = "Columns")]
+#[serde(from = "ContenderColumns")]
 pub(super) struct DeletedNodes {
     /// A tree instead of a hash map: with one removal per insertion, a hash map would grow to twice
     /// the needed size.
@@ -364,7 +364,7 @@ fn checksum(path: &ZnodePath) -> PathChecksum {
 /// The data is stored by column. Rising values are stored as differences to the one before: they
 /// compress to a fraction.
 #[derive(Default, Serialize, Deserialize)]
-struct Columns {
+struct ContenderColumns {
     checksums: Vec<PathChecksum>,
     czxids: Vec<i64>,
     epochs: Vec<u32>,
@@ -379,11 +379,11 @@ struct Columns {
 
 impl Serialize for DeletedNodes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Columns::from(self).serialize(serializer)
+        ContenderColumns::from(self).serialize(serializer)
     }
 }
 
-impl From<&DeletedNodes> for Columns {
+impl From<&DeletedNodes> for ContenderColumns {
     fn from(deleted: &DeletedNodes) -> Self {
         let mut columns = Self::default();
         let mut numbers = FxHashMap::default();
@@ -408,10 +408,11 @@ impl From<&DeletedNodes> for Columns {
     }
 }
 
-impl From<Columns> for DeletedNodes {
-    fn from(columns: Columns) -> Self {
+impl From<ContenderColumns> for DeletedNodes {
+    fn from(columns: ContenderColumns) -> Self {
         let mut deleted = Self::default();
-        let Columns { checksums, czxids, epochs, created_at, sessions, all_sessions, enqueued_at, queued } = columns;
+        let ContenderColumns { checksums, czxids, epochs, created_at, sessions, all_sessions, enqueued_at, queued } =
+            columns;
         let times = created_at.into_iter().zip(enqueued_at);
         let nodes = checksums.into_iter().zip(czxids).zip(times).zip(epochs).zip(sessions).zip(queued);
         let mut last = (0_i64, 0_i64);

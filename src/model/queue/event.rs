@@ -212,7 +212,7 @@ pub struct Totals {
     /// The cost of all changes.
     pub watch_events: WatchEvents,
     /// The last minute, second by second.
-    pub history: History,
+    pub history: RateHistory,
 }
 
 impl Totals {
@@ -241,12 +241,12 @@ pub struct Second {
 
 /// The last minute, second by second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct History {
+pub struct RateHistory {
     seconds: VecDeque<Second>,
     last: i64,
 }
 
-impl History {
+impl RateHistory {
     fn at(&mut self, now: Timestamp) -> &mut Second {
         let second = now.0.div_euclid(1000);
         if self.seconds.is_empty() || i128::from(second) - i128::from(self.last) >= HISTORY_SECONDS as i128 {

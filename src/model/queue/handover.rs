@@ -47,7 +47,7 @@
 //! this way is reported as expired at once; a pending contender, only once both nodes are gone. The
 //! number of available leases does not affect any of this.
 //!
-//! [`Handover`] is the state machine of one semaphore. It takes [`Input`]s, returns [`Output`]s,
+//! [`Handover`] is the state machine of one semaphore. It takes [`HandoverInput`]s, returns [`HandoverOutput`]s,
 //! and does not know the table that feeds it and carries out its outputs.
 //!
 //! Architecture invariant: its memory is bounded by the observer's pending reads, plus the
@@ -70,7 +70,7 @@ mod tests;
 
 /// An event at a semaphore.
 #[derive(Clone, Debug)]
-pub(super) enum Input<'a> {
+pub(super) enum HandoverInput<'a> {
     /// A lease was created and is about to be read.
     LeaseAnnounced {
         /// The lease's name.
@@ -137,15 +137,15 @@ pub(super) struct InOrder<'a> {
 
 /// An action for the caller.
 #[derive(Clone, Debug)]
-pub(super) enum Output {
+pub(super) enum HandoverOutput {
     /// Report that a contender is gone.
-    Report(Box<Gone>),
+    Report(Box<GoneContender>),
     /// Report that a contender acquired and released by a lease that was never read.
     ReportHeld {
         /// The lease's name.
         lease: Arc<str>,
         /// The contender that left the queue for the lease.
-        owner: Box<Gone>,
+        owner: Box<GoneContender>,
     },
     /// The lease that was read belongs to the known contender with this place in the queue.
     LeaseIsOf(Queued),
@@ -181,7 +181,7 @@ pub(super) enum Output {
 
 /// A contender whose node is gone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Gone {
+pub(super) struct GoneContender {
     /// The contender in its last state.
     pub contender: Contender,
     /// The event if this was its only node: left, released or expired.
@@ -199,7 +199,7 @@ pub(super) struct Gone {
 
 /// The place of a node in the semaphore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stood {
+pub(super) enum NodesBefore {
     /// At the head of the queue. Only this contender creates a lease.
     Head,
     /// Hidden, since the owner stands in the order by its lease.
@@ -214,11 +214,11 @@ pub(super) enum Stood {
 #[derive(Clone, Debug)]
 pub(super) struct NodeGone {
     /// The node's contender.
-    pub gone: Box<Gone>,
+    pub gone: Box<GoneContender>,
     /// The slot of the node among the contenders.
     pub slot: usize,
     /// The place of the node in the semaphore.
-    pub stood: Stood,
+    pub stood: NodesBefore,
     /// Whether the table is in step with the ensemble. If not, any contender may have moved on.
     pub live: bool,
     /// Whether changes are reported. The findings of the first reading are not.
@@ -244,7 +244,7 @@ pub(super) struct Handover {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Departed {
     /// `None` when its node in the queue was deleted before it could be read.
-    contender: Option<Box<Gone>>,
+    contender: Option<Box<GoneContender>>,
     awaits: Awaits,
 }
 
@@ -262,28 +262,30 @@ enum Awaits {
 impl Handover {
     /// Handles one input. Returns the outputs in the order in which the caller must carry them out.
     #[must_use]
-    pub fn handle(&mut self, input: Input<'_>) -> Vec<Output> {
+    pub fn handle(&mut self, input: HandoverInput<'_>) -> Vec<HandoverOutput> {
         match input {
-            Input::LeaseAnnounced { node, head } => self.unread.insert(node, head),
-            Input::LeaseRead(lease) => return self.lease_read(lease),
-            Input::LeaseGone { node } => return self.lease_gone(node),
-            Input::LeaseUnreadable { node } => return self.lease_unreadable(node),
-            Input::LeasesListed => return self.no_more_leases_come(Awaits::Listing),
-            Input::NodeGone(node) => return self.node_gone(node),
-            Input::UnreadQueueNodeGone => self.unread_queue_node_gone(),
-            Input::ReadingBegins => self.reading_begins(),
-            Input::LeaseFound { slot, lease } => self.lease_found(slot, lease),
-            Input::ReadingEnds { leases } => return self.reading_ends(leases),
-            Input::OrderChanges => return self.hidden.take().map(Output::Show).into_iter().collect(),
-            Input::OrderChanged { before_last, last, head } => return self.order_changed(before_last, last, head),
-            Input::LockGone => return self.lock_gone(),
+            HandoverInput::LeaseAnnounced { node, head } => self.unread.insert(node, head),
+            HandoverInput::LeaseRead(lease) => return self.lease_read(lease),
+            HandoverInput::LeaseGone { node } => return self.lease_gone(node),
+            HandoverInput::LeaseUnreadable { node } => return self.lease_unreadable(node),
+            HandoverInput::LeasesListed => return self.no_more_leases_come(Awaits::Listing),
+            HandoverInput::NodeGone(node) => return self.node_gone(node),
+            HandoverInput::UnreadQueueNodeGone => self.unread_queue_node_gone(),
+            HandoverInput::ReadingBegins => self.reading_begins(),
+            HandoverInput::LeaseFound { slot, lease } => self.lease_found(slot, lease),
+            HandoverInput::ReadingEnds { leases } => return self.reading_ends(leases),
+            HandoverInput::OrderChanges => return self.hidden.take().map(HandoverOutput::Show).into_iter().collect(),
+            HandoverInput::OrderChanged { before_last, last, head } => {
+                return self.order_changed(before_last, last, head);
+            }
+            HandoverInput::LockGone => return self.lock_gone(),
         }
         Vec::new()
     }
 
     /// Feeds the hand-over in `kept`, creating one if there is none. Keeps it only while a
     /// contender is between the queue and a lease.
-    pub fn feed(kept: &mut Option<Box<Self>>, input: Input<'_>) -> Vec<Output> {
+    pub fn feed(kept: &mut Option<Box<Self>>, input: HandoverInput<'_>) -> Vec<HandoverOutput> {
         let mut handover = kept.take().unwrap_or_default();
         let outputs = handover.handle(input);
         *kept = (!handover.is_idle()).then_some(handover);
@@ -315,16 +317,16 @@ impl Handover {
     ///
     /// A pending contender goes on with its other node. A contender in the queue departs or has
     /// left. All others are reported.
-    fn node_gone(&mut self, node: NodeGone) -> Vec<Output> {
+    fn node_gone(&mut self, node: NodeGone) -> Vec<HandoverOutput> {
         let NodeGone { gone, slot, stood, live, reporting, lists } = node;
         let was_found = self.forget_found(slot);
-        let goes_on = matches!(stood, Stood::Hidden | Stood::PendingLease);
+        let goes_on = matches!(stood, NodesBefore::Hidden | NodesBefore::PendingLease);
         // The deletion of a returned node was reported when it first happened. The arrival of a
         // found node is not reported yet.
         if goes_on || was_found || !reporting || gone.contender.returned {
             return Vec::new();
         }
-        let may_have_lease = gone.contender.role == Role::Queue && (stood == Stood::Head || !live);
+        let may_have_lease = gone.contender.role == Role::Queue && (stood == NodesBefore::Head || !live);
         let awaits = match self.unread.last() {
             _ if gone.event != LockEvent::Left || !may_have_lease => None,
             _ if !live => Some(Awaits::Reading),
@@ -336,7 +338,7 @@ impl Handover {
                 self.departed.push_back(Departed { contender: Some(gone), awaits });
                 Vec::new()
             }
-            None => vec![Output::Report(gone)],
+            None => vec![HandoverOutput::Report(gone)],
         }
     }
 
@@ -352,7 +354,7 @@ impl Handover {
     /// The owner is the first departed contender that has the lease's session and, where this is
     /// known, headed the queue when the lease was created. Without such a contender, the owner is a
     /// new one.
-    fn lease_read(&mut self, lease: &Contender) -> Vec<Output> {
+    fn lease_read(&mut self, lease: &Contender) -> Vec<HandoverOutput> {
         let owner = match self.unread.remove(&lease.node) {
             None => self.take_departed(|departed| is_known_and(departed, |gone| may_own(gone, lease))),
             Some((number, head)) => self.take_departed(|departed| {
@@ -370,7 +372,7 @@ impl Handover {
             // the head.
             None => lease.as_queued(),
         });
-        owner.map(Output::LeaseIsOf).into_iter().chain(self.take_left()).collect()
+        owner.map(HandoverOutput::LeaseIsOf).into_iter().chain(self.take_left()).collect()
     }
 
     /// Notes a lease for the end of the reading, when its owner can be found. The owner of a
@@ -384,17 +386,17 @@ impl Handover {
 
     /// Reports an unread lease that is gone: the first departed contender that headed the queue at
     /// its creation acquired and released.
-    fn lease_gone(&mut self, node: &str) -> Vec<Output> {
+    fn lease_gone(&mut self, node: &str) -> Vec<HandoverOutput> {
         let Some(owner) = self.forget_unread(node) else { return Vec::new() };
-        let held = owner.map(|owner| Output::ReportHeld { lease: node.into(), owner });
+        let held = owner.map(|owner| HandoverOutput::ReportHeld { lease: node.into(), owner });
         held.into_iter().chain(self.take_left()).collect()
     }
 
     /// Handles a lease that cannot be read as if it were no lease: its owner left the queue.
-    fn lease_unreadable(&mut self, node: &str) -> Vec<Output> {
+    fn lease_unreadable(&mut self, node: &str) -> Vec<HandoverOutput> {
         let Some(owner) = self.forget_unread(node) else { return Vec::new() };
         let mut left = self.take_left();
-        left.extend(owner.map(Output::Report));
+        left.extend(owner.map(HandoverOutput::Report));
         left
     }
 
@@ -412,7 +414,7 @@ impl Handover {
     ///
     /// The found leases, in order of creation, go to the contenders that departed before. A
     /// departed contender without a lease has left.
-    fn reading_ends(&mut self, leases: &[(usize, &Contender)]) -> Vec<Output> {
+    fn reading_ends(&mut self, leases: &[(usize, &Contender)]) -> Vec<HandoverOutput> {
         let known: FxHashSet<ContenderId> = leases.iter().map(|(_, lease)| lease.id()).collect();
         self.departed.retain(|departed| !is_known_and(departed, |gone| known.contains(&gone.contender.id())));
         let found: FxHashSet<usize> = std::mem::take(&mut self.found).into_iter().collect();
@@ -422,8 +424,8 @@ impl Handover {
         for (slot, lease) in found {
             let owner = self.take_departed(|departed| is_known_and(departed, |gone| may_own(gone, lease)));
             outputs.push(match owner.and_then(|departed| departed.contender) {
-                Some(gone) => Output::FoundLeaseIsOf { slot: *slot, owner: gone.contender.as_queued() },
-                None => Output::FoundLeaseIsNew { slot: *slot },
+                Some(gone) => HandoverOutput::FoundLeaseIsOf { slot: *slot, owner: gone.contender.as_queued() },
+                None => HandoverOutput::FoundLeaseIsNew { slot: *slot },
             });
         }
         outputs.extend(self.no_more_leases_come(Awaits::Reading));
@@ -440,7 +442,7 @@ impl Handover {
         before_last: Option<InOrder<'_>>,
         InOrder { key: last_key, contender: last }: InOrder<'_>,
         InOrder { key: head_key, contender: head }: InOrder<'_>,
-    ) -> Vec<Output> {
+    ) -> Vec<HandoverOutput> {
         let is_bound = last.queued().is_some();
         let is_its = if is_bound {
             last.id() == head.id()
@@ -456,22 +458,22 @@ impl Handover {
         if !is_bound {
             // The lease that was attributed to the head so far belongs to another contender.
             let wrong = before_last.filter(|lease| lease.contender.id() == head.id());
-            outputs.extend(wrong.map(|lease| Output::Unbind { lease: lease.key.slot as usize }));
-            outputs.push(Output::Bind { lease: last_key.slot as usize, head: head_key.slot as usize });
+            outputs.extend(wrong.map(|lease| HandoverOutput::Unbind { lease: lease.key.slot as usize }));
+            outputs.push(HandoverOutput::Bind { lease: last_key.slot as usize, head: head_key.slot as usize });
         }
-        outputs.push(Output::Hide(head_key));
+        outputs.push(HandoverOutput::Hide(head_key));
         outputs
     }
 
     /// Reports all departed contenders as having left.
-    fn lock_gone(&mut self) -> Vec<Output> {
+    fn lock_gone(&mut self) -> Vec<HandoverOutput> {
         let Self { departed, .. } = std::mem::take(self);
-        departed.into_iter().filter_map(|departed| departed.contender).map(Output::Report).collect()
+        departed.into_iter().filter_map(|departed| departed.contender).map(HandoverOutput::Report).collect()
     }
 
     /// Notes that every lease which the contenders that wait for `awaited` may own is announced by
     /// now.
-    fn no_more_leases_come(&mut self, awaited: Awaits) -> Vec<Output> {
+    fn no_more_leases_come(&mut self, awaited: Awaits) -> Vec<HandoverOutput> {
         let last = self.unread.last().unwrap_or(0);
         for departed in self.departed.iter_mut().filter(|departed| departed.awaits == awaited) {
             departed.awaits = Awaits::Leases(last);
@@ -487,7 +489,7 @@ impl Handover {
     /// Forgets an unread lease and returns its owner. The outer `None` means that the lease was not
     /// announced, or was read.
     #[expect(clippy::option_option, reason = "a lease that was not announced differs from one without an owner")]
-    fn forget_unread(&mut self, node: &str) -> Option<Option<Box<Gone>>> {
+    fn forget_unread(&mut self, node: &str) -> Option<Option<Box<GoneContender>>> {
         let (number, head) = self.unread.remove(node)?;
         let owner = self.take_departed(|departed| {
             departed.may_have(number)
@@ -505,7 +507,7 @@ impl Handover {
     }
 
     /// Takes the departed contenders whose leases would have been read by now: they have left.
-    fn take_left(&mut self) -> Vec<Output> {
+    fn take_left(&mut self) -> Vec<HandoverOutput> {
         let first = self.unread.first().unwrap_or(u64::MAX);
         let has_left = |departed: &Departed| matches!(departed.awaits, Awaits::Leases(last) if last < first);
         if !self.departed.iter().any(has_left) {
@@ -514,7 +516,7 @@ impl Handover {
         let (left, stays): (VecDeque<_>, VecDeque<_>) =
             std::mem::take(&mut self.departed).into_iter().partition(has_left);
         self.departed = stays;
-        left.into_iter().filter_map(|departed| departed.contender).map(Output::Report).collect()
+        left.into_iter().filter_map(|departed| departed.contender).map(HandoverOutput::Report).collect()
     }
 }
 
@@ -526,12 +528,12 @@ impl Departed {
     }
 }
 
-fn is_known_and(departed: &Departed, is_it: impl Fn(&Gone) -> bool) -> bool {
+fn is_known_and(departed: &Departed, is_it: impl Fn(&GoneContender) -> bool) -> bool {
     departed.contender.as_deref().is_some_and(is_it)
 }
 
 /// Returns whether a lease may belong to a departed contender.
-fn may_own(gone: &Gone, lease: &Contender) -> bool {
+fn may_own(gone: &GoneContender, lease: &Contender) -> bool {
     gone.contender.session() == lease.session() && gone.contender.czxid < lease.czxid
 }
 

@@ -257,7 +257,7 @@ const MAX_SEARCHED_FOR_SESSION: usize = 64;
 impl LockQueue {
     /// Returns what the head waits for by a watch on a node of its parent; `None` for a watch that
     /// is no wait.
-    fn head_awaits(&self, watched: &WatchedNode<'_>) -> Option<(HeadAwaits, &Contender, SessionId)> {
+    fn head_awaits(&self, watched: &SeenWatch<'_>) -> Option<(HeadAwaits, &Contender, SessionId)> {
         let head = self.contender_at(0).filter(|head| head.role == Role::Queue && self.returned() == 0)?;
         let session = head.session().filter(|session| watched.sessions.contains(session))?;
         let is_single = !(1..self.len().min(MAX_SEARCHED_FOR_SESSION))
@@ -311,7 +311,7 @@ fn is_directly_before(name: &str, head: &Contender) -> bool {
 }
 
 /// A watched node in the parent of a queue.
-struct WatchedNode<'a> {
+struct SeenWatch<'a> {
     name: &'a str,
     sessions: &'a [SessionId],
     is: WatchedIs,
@@ -380,7 +380,7 @@ impl LockTable {
         let path = &watched.path;
         let Some(is) = self.watched_is(path) else { return };
         let Some(parent) = path.parent() else { return };
-        let node = WatchedNode { name: path.name(), sessions: &watched.sessions, is };
+        let node = SeenWatch { name: path.name(), sessions: &watched.sessions, is };
         for id in self.ids_queueing_at(&parent) {
             let Some(lock) = self.lock(id).filter(|lock| lock.is_watched_head()) else { continue };
             let Some((awaits, head, session)) = lock.head_awaits(&node) else { continue };

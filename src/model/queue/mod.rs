@@ -76,7 +76,7 @@ pub use election::{
 };
 pub(crate) use election::{by_recipe, is_registry, leader_beside_latch};
 pub use emptied::{EmptiedBelow, ParentUse, TransactionAges};
-pub use event::{CLOSED, DELETED, GONE, History, LockEvent, Rates, Totals, WatchEvents};
+pub use event::{CLOSED, DELETED, GONE, LockEvent, RateHistory, Rates, Totals, WatchEvents};
 pub use happening::{Happening, RunsOfOne, TakenAgain, Timeline};
 pub use hold::HoldBounds;
 pub use lock::{ContenderRow, HeadAwaits, HeadWait, LockId, LockName, LockQueue, SessionExpired};

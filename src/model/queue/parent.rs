@@ -23,7 +23,7 @@ pub(super) struct Parent {
     /// The maximum number of leases, which kazoo's semaphore stores in the node's data.
     pub maximum: Option<u32>,
     pub epoch: u32,
-    pub listing: Option<Listing>,
+    pub listing: Option<ChildListing>,
 }
 
 impl Parent {
@@ -55,7 +55,7 @@ pub struct ParentNode {
 
 /// The stat of a parent at its last listing.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Listing {
+pub(super) struct ChildListing {
     czxid: Zxid,
     created_at: Timestamp,
     ephemeral: bool,
@@ -69,7 +69,7 @@ pub(super) struct Listing {
     pub disturbed: bool,
 }
 
-impl Listing {
+impl ChildListing {
     /// Creates the listing that follows `before`.
     pub fn new(path: &ZnodePath, stat: &ZnodeStat, epoch: u32, before: Option<Self>) -> Self {
         Self {
@@ -320,7 +320,7 @@ impl ChildRates {
 
 /// One sample of a parent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Sample {
+struct ParentSample {
     at: Timestamp,
     czxid: Zxid,
     cversion: i32,
@@ -330,12 +330,12 @@ struct Sample {
 /// The samples that are kept of one parent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct ParentSamples {
-    first: Sample,
-    before: Option<Sample>,
-    last: Sample,
+    first: ParentSample,
+    before: Option<ParentSample>,
+    last: ParentSample,
 }
 
-impl Sample {
+impl ParentSample {
     /// Returns how many children were created and deleted since an earlier sample of the same node.
     fn since(self, earlier: Self) -> (u32, u32) {
         let created = |sample: Self| sample.cversion.wrapping_add(sample.children).cast_unsigned() >> 1;
@@ -348,7 +348,7 @@ impl Sample {
 impl ParentSamples {
     /// Adds a sample to the earlier ones of the same node.
     pub fn with(known: Option<&Self>, stat: &ZnodeStat, at: Timestamp) -> Self {
-        let last = Sample { at, czxid: stat.czxid, cversion: stat.cversion, children: stat.num_children };
+        let last = ParentSample { at, czxid: stat.czxid, cversion: stat.cversion, children: stat.num_children };
         let known = known.filter(|known| known.last.czxid == last.czxid);
         Self { first: known.map_or(last, |known| known.first), before: known.map(|known| known.last), last }
     }

@@ -29,7 +29,7 @@ use rustc_hash::FxHashMap;
 use super::change::Deleter;
 use super::contender::DeletedNode;
 use super::event::SessionAtEnd;
-use super::handover::{Gone, Handover, InOrder, Input, NodeGone, Output, Stood};
+use super::handover::{GoneContender, Handover, HandoverInput, HandoverOutput, InOrder, NodeGone, NodesBefore};
 use super::hold::Hold;
 use super::lock::{LockKey, key_of};
 use super::parent::Parent;
@@ -204,7 +204,7 @@ impl LockTable {
         if live && !returned && at_end == SessionAtEnd::MayHaveExpired {
             self.end_is_pending(id, &contender, held, now);
         }
-        self.node_gone(id, slot, stood, Gone { contender, event, at_end, deleter, cost }, now, out);
+        self.node_gone(id, slot, stood, GoneContender { contender, event, at_end, deleter, cost }, now, out);
         if live {
             self.update_holders(id, None, now, out);
         }
@@ -271,17 +271,17 @@ impl LockQueue {
     ///
     /// Linear in the contenders for a lease that never held, linear in the leases for the head of
     /// the queue, and logarithmic otherwise.
-    fn stands(&self, slot: usize) -> Stood {
+    fn stands(&self, slot: usize) -> NodesBefore {
         let hidden = self.hidden().is_some_and(|key| key.slot as usize == slot);
         let is_head = self.position_of_slot(slot) == Some(self.leases());
         if hidden || is_head && self.has_lease(slot) {
-            Stood::Hidden
+            NodesBefore::Hidden
         } else if self.is_pending_lease(slot) {
-            Stood::PendingLease
+            NodesBefore::PendingLease
         } else if is_head {
-            Stood::Head
+            NodesBefore::Head
         } else {
-            Stood::Elsewhere
+            NodesBefore::Elsewhere
         }
     }
 
@@ -307,7 +307,7 @@ impl LockQueue {
     /// Prepares for a node that is about to be added to the order or removed from it.
     pub(super) fn order_changes(&mut self) {
         if self.handover().is_some() {
-            self.hand_over(Input::OrderChanges);
+            self.hand_over(HandoverInput::OrderChanges);
         }
     }
 
@@ -325,44 +325,46 @@ impl LockQueue {
         let (Some(last), Some(head)) = (at(leases.checked_sub(1)), at(Some(leases))) else { return };
         let outputs = Handover::feed(
             &mut self.rare.get_or_insert_default().handover,
-            Input::OrderChanged { before_last, last, head },
+            HandoverInput::OrderChanged { before_last, last, head },
         );
         self.carry_out(outputs);
     }
 
     /// Feeds the hand-over. Returns the outputs that the table must report.
-    fn hand_over(&mut self, input: Input<'_>) -> Vec<Output> {
+    fn hand_over(&mut self, input: HandoverInput<'_>) -> Vec<HandoverOutput> {
         let outputs = Handover::feed(&mut self.rare_mut().handover, input);
         self.carry_out(outputs)
     }
 
     /// Ends a complete reading. Returns the outputs that the table must report.
-    fn end_reading(&mut self) -> Vec<Output> {
+    fn end_reading(&mut self) -> Vec<HandoverOutput> {
         let slots = (0..self.leases()).filter_map(|position| Some(self.order.get(position)?.slot as usize));
         let leases: Vec<_> = slots.filter_map(|slot| Some((slot, self.contenders.get(slot)?))).collect();
-        let outputs =
-            Handover::feed(&mut self.rare.get_or_insert_default().handover, Input::ReadingEnds { leases: &leases });
+        let outputs = Handover::feed(
+            &mut self.rare.get_or_insert_default().handover,
+            HandoverInput::ReadingEnds { leases: &leases },
+        );
         self.carry_out(outputs)
     }
 
     /// Carries out the outputs for the order and the contenders. Returns the rest, which the table
     /// must report.
-    fn carry_out(&mut self, outputs: Vec<Output>) -> Vec<Output> {
+    fn carry_out(&mut self, outputs: Vec<HandoverOutput>) -> Vec<HandoverOutput> {
         let mut rest = Vec::new();
         for output in outputs {
             match output {
-                Output::Show(key) => self.order.insert(key),
-                Output::Hide(key) => self.order.remove(key),
-                Output::Bind { lease, head } => {
+                HandoverOutput::Show(key) => self.order.insert(key),
+                HandoverOutput::Hide(key) => self.order.remove(key),
+                HandoverOutput::Bind { lease, head } => {
                     let owner = self.contenders[head].as_queued();
                     self.contenders[lease].came_from(owner);
                 }
-                Output::Unbind { lease } => self.contenders[lease].set_queued(None),
-                Output::FoundLeaseIsOf { slot, owner } => self.contenders[slot].came_from(owner),
-                Output::Report(_)
-                | Output::ReportHeld { .. }
-                | Output::LeaseIsOf(_)
-                | Output::FoundLeaseIsNew { .. } => rest.push(output),
+                HandoverOutput::Unbind { lease } => self.contenders[lease].set_queued(None),
+                HandoverOutput::FoundLeaseIsOf { slot, owner } => self.contenders[slot].came_from(owner),
+                HandoverOutput::Report(_)
+                | HandoverOutput::ReportHeld { .. }
+                | HandoverOutput::LeaseIsOf(_)
+                | HandoverOutput::FoundLeaseIsNew { .. } => rest.push(output),
             }
         }
         rest
@@ -379,7 +381,7 @@ impl LockTable {
         let lock = self.names.get(&key).and_then(|id| self.lock(*id));
         let head = lock.and_then(LockQueue::semaphore_head).filter(|head| !self.may_stand_behind_unread(&key, head));
         let head = head.map(Contender::id);
-        self.hand_over(key, Input::LeaseAnnounced { node: path.name(), head }, now, out);
+        self.hand_over(key, HandoverInput::LeaseAnnounced { node: path.name(), head }, now, out);
     }
 
     /// Returns whether an unread node of the queue may stand before the head that is known.
@@ -396,12 +398,12 @@ impl LockTable {
 
     /// Handles a lease that was read and is about to be placed. A known owner and the lease become
     /// one contender. Returns the outputs to report once the lease is placed.
-    fn lease_read(&mut self, id: LockId, lease: &mut Contender) -> Vec<Output> {
+    fn lease_read(&mut self, id: LockId, lease: &mut Contender) -> Vec<HandoverOutput> {
         let Some(lock) = self.locks.get_mut(&id) else { return Vec::new() };
         let mut rest = Vec::new();
-        for output in lock.hand_over(Input::LeaseRead(lease)) {
+        for output in lock.hand_over(HandoverInput::LeaseRead(lease)) {
             match output {
-                Output::LeaseIsOf(owner) => lease.came_from(owner),
+                HandoverOutput::LeaseIsOf(owner) => lease.came_from(owner),
                 output => rest.push(output),
             }
         }
@@ -411,7 +413,7 @@ impl LockTable {
     /// Handles a node that cannot be read. It may be an announced lease.
     pub(super) fn lease_unreadable(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         if let Some(place) = self.classifier.classify(path).filter(|place| place.role == Role::Lease) {
-            self.hand_over(key_of(&place), Input::LeaseUnreadable { node: path.name() }, now, out);
+            self.hand_over(key_of(&place), HandoverInput::LeaseUnreadable { node: path.name() }, now, out);
         }
     }
 
@@ -420,8 +422,8 @@ impl LockTable {
         let of_semaphore = |place: &Classification| place.recipe.has_lease_nodes();
         let Some(place) = self.classifier.classify(path).filter(of_semaphore) else { return };
         let input = match place.role {
-            Role::Lease => Input::LeaseGone { node: path.name() },
-            Role::Queue if self.is_in_step() => Input::UnreadQueueNodeGone,
+            Role::Lease => HandoverInput::LeaseGone { node: path.name() },
+            Role::Queue if self.is_in_step() => HandoverInput::UnreadQueueNodeGone,
             Role::Queue | Role::SingleNode => return,
         };
         self.hand_over(key_of(&place), input, now, out);
@@ -433,7 +435,7 @@ impl LockTable {
         for key in semaphores.into_iter().filter_map(|(path, recipe)| Some((path?, recipe, None))) {
             let lock = self.names.get(&key).and_then(|id| self.lock(*id));
             if lock.is_some_and(|lock| lock.handover().is_some() && lock.lease_parent() == *parent) {
-                self.hand_over(key, Input::LeasesListed, now, out);
+                self.hand_over(key, HandoverInput::LeasesListed, now, out);
             }
         }
     }
@@ -443,8 +445,8 @@ impl LockTable {
         &mut self,
         id: LockId,
         slot: usize,
-        stood: Stood,
-        gone: Gone,
+        stood: NodesBefore,
+        gone: GoneContender,
         now: Timestamp,
         out: &mut Vec<Happening>,
     ) {
@@ -453,7 +455,7 @@ impl LockTable {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         if lock.family().has_lease_nodes() {
             let node = NodeGone { gone: Box::new(gone), slot, stood, live, reporting, lists };
-            let outputs = lock.hand_over(Input::NodeGone(node));
+            let outputs = lock.hand_over(HandoverInput::NodeGone(node));
             self.report(id, outputs, now, out);
         } else if reporting && !gone.contender.returned {
             // The deletion of a returned node was reported when it first happened.
@@ -464,7 +466,7 @@ impl LockTable {
     /// Tells the hand-overs that a complete reading begins.
     pub(super) fn begin_handovers_reading(&mut self) {
         for lock in self.locks.values_mut().filter(|lock| lock.handover().is_some()) {
-            lock.hand_over(Input::ReadingBegins);
+            lock.hand_over(HandoverInput::ReadingBegins);
         }
         self.announced.clear();
         self.unread_in_semaphores.clear();
@@ -474,7 +476,7 @@ impl LockTable {
     fn lease_found(&mut self, id: LockId, slot: usize) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         if let Some(lease) = lock.contender(slot).cloned() {
-            lock.hand_over(Input::LeaseFound { slot, lease: &lease });
+            lock.hand_over(HandoverInput::LeaseFound { slot, lease: &lease });
         }
     }
 
@@ -489,10 +491,12 @@ impl LockTable {
         let ids: Vec<LockId> = self.names.values().copied().collect();
         for id in ids {
             let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.handover().is_some()) else { continue };
-            let (new, rest): (Vec<_>, Vec<_>) =
-                lock.end_reading().into_iter().partition(|output| matches!(output, Output::FoundLeaseIsNew { .. }));
+            let (new, rest): (Vec<_>, Vec<_>) = lock
+                .end_reading()
+                .into_iter()
+                .partition(|output| matches!(output, HandoverOutput::FoundLeaseIsNew { .. }));
             for output in new {
-                if let Output::FoundLeaseIsNew { slot } = output {
+                if let HandoverOutput::FoundLeaseIsNew { slot } = output {
                     found.entry(id).or_default().push(slot);
                 }
             }
@@ -504,13 +508,13 @@ impl LockTable {
     /// Reports the departed contenders of a lock that is about to be dropped.
     fn end_handover(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.handover().is_some()) else { return };
-        let outputs = lock.hand_over(Input::LockGone);
+        let outputs = lock.hand_over(HandoverInput::LockGone);
         self.report(id, outputs, now, out);
     }
 
     /// Feeds the hand-over of a semaphore. The semaphore may be unknown apart from its announced
     /// leases.
-    fn hand_over(&mut self, key: LockKey, input: Input<'_>, now: Timestamp, out: &mut Vec<Happening>) {
+    fn hand_over(&mut self, key: LockKey, input: HandoverInput<'_>, now: Timestamp, out: &mut Vec<Happening>) {
         if let Some(id) = self.names.get(&key).copied() {
             let outputs = self.locks.get_mut(&id).map_or_else(Vec::new, |lock| lock.hand_over(input));
             self.report(id, outputs, now, out);
@@ -525,24 +529,24 @@ impl LockTable {
     }
 
     /// Reports the outputs of a hand-over.
-    fn report(&mut self, id: LockId, outputs: Vec<Output>, now: Timestamp, out: &mut Vec<Happening>) {
+    fn report(&mut self, id: LockId, outputs: Vec<HandoverOutput>, now: Timestamp, out: &mut Vec<Happening>) {
         for output in outputs {
             match output {
-                Output::Report(gone) => self.report_gone(id, &gone, now, out),
-                Output::ReportHeld { lease, owner } => self.report_held(id, &lease, *owner, now, out),
+                HandoverOutput::Report(gone) => self.report_gone(id, &gone, now, out),
+                HandoverOutput::ReportHeld { lease, owner } => self.report_held(id, &lease, *owner, now, out),
                 // The caller that fed the hand-over has carried these out.
-                Output::LeaseIsOf(_)
-                | Output::FoundLeaseIsOf { .. }
-                | Output::FoundLeaseIsNew { .. }
-                | Output::Bind { .. }
-                | Output::Unbind { .. }
-                | Output::Hide(_)
-                | Output::Show(_) => {}
+                HandoverOutput::LeaseIsOf(_)
+                | HandoverOutput::FoundLeaseIsOf { .. }
+                | HandoverOutput::FoundLeaseIsNew { .. }
+                | HandoverOutput::Bind { .. }
+                | HandoverOutput::Unbind { .. }
+                | HandoverOutput::Hide(_)
+                | HandoverOutput::Show(_) => {}
             }
         }
     }
 
-    fn report_gone(&self, id: LockId, gone: &Gone, now: Timestamp, out: &mut Vec<Happening>) {
+    fn report_gone(&self, id: LockId, gone: &GoneContender, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get(&id) else { return };
         let happening = Happening::new(gone.event, lock, Some(&gone.contender), now)
             .costing(gone.cost)
@@ -554,7 +558,7 @@ impl LockTable {
     }
 
     /// Reports a lease that was returned before it could be read.
-    fn report_held(&mut self, id: LockId, node: &str, owner: Gone, now: Timestamp, out: &mut Vec<Happening>) {
+    fn report_held(&mut self, id: LockId, node: &str, owner: GoneContender, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let ahead_ms = self.clock.ahead_ms();
         let queued = owner.contender.as_queued();

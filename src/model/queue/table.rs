@@ -25,7 +25,7 @@ use super::election::Elections;
 use super::handover::Handover;
 use super::hold::Clock;
 use super::lock::{LockKey, key_of};
-use super::parent::{Children, Listing, Locks, Parent, ParentNode, ParentSamples, Samples, is_searched};
+use super::parent::{ChildListing, Children, Locks, Parent, ParentNode, ParentSamples, Samples, is_searched};
 use super::sessions::{PendingEnds, Sessions};
 use super::{
     ConnectionState, Contender, Happening, LockEvent, LockId, LockQueue, RunsOfOne, SampledCounts, TakenAgain, Totals,
@@ -187,7 +187,7 @@ impl LockTable {
 
     /// Returns the node at a path, if it was listed as a possible parent of contenders.
     pub fn parent(&self, path: &ZnodePath) -> Option<ParentNode> {
-        self.parents.get(path)?.listing.map(Listing::node)
+        self.parents.get(path)?.listing.map(ChildListing::node)
     }
 
     /// Returns the lock of a contender's node and its position in the queue; `None` when the node

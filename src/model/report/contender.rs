@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::rfc3339;
-use crate::diagnose::{Facts, HeldBy, SessionLocks, TableAt, Wait, WaitStyle, Waits};
+use crate::diagnose::{HeldBy, OwnerFacts, SessionLocks, TableAt, Wait, WaitStyle, Waits};
 use crate::queue::{
     ClientIdentity, Contender, ContenderRow, ContenderState, LastConnection, LockId, LockQueue, LockTable,
 };
@@ -71,7 +71,7 @@ impl<'a> ContenderFacts<'a> {
     pub fn new(lock: &'a LockQueue, row: &ContenderRow<'a>, table_at: TableAt<'a>, now: Timestamp) -> Self {
         let is_live = table_at.table().is_live();
         let facts = table_at.facts(lock, row);
-        let Facts { owner: liveness, expires_in, silence, watching, .. } = facts;
+        let OwnerFacts { owner: liveness, expires_in, silence, watching, .. } = facts;
         let waits_for = facts.blockers(lock, row, MAX_WAITS_FOR);
         let contender: &'a Contender = row.contender;
         let held = table_at.table().hold_bounds(contender, table_at.now()).filter(|_| is_live);

@@ -19,7 +19,7 @@ const DEFAULT_PORT: u16 = 2181;
 
 /// The ensemble that was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Ensemble {
+pub struct ReportedEnsemble {
     /// The connect string.
     connect: String,
     /// The node that all paths here are relative to; `/` without a chroot.
@@ -52,7 +52,7 @@ struct Server {
     health: Option<Health>,
 }
 
-impl Ensemble {
+impl ReportedEnsemble {
     /// Splits a connect string, valid or not; connecting validates it. In an address, everything
     /// before an `@` is dropped, since it may be a password.
     pub fn new(connect: &str, session: Option<SessionId>) -> Self {
@@ -443,7 +443,7 @@ mod tests {
     use lockscope_base::znode::Timestamp;
 
     fn addresses(connect: &str) -> (Vec<String>, String) {
-        let ensemble = Ensemble::new(connect, None);
+        let ensemble = ReportedEnsemble::new(connect, None);
         (ensemble.servers.into_iter().map(|server| server.address).collect(), ensemble.chroot)
     }
 
@@ -465,7 +465,7 @@ mod tests {
 
     #[test]
     fn a_password_in_the_connect_string_is_not_reported() {
-        let ensemble = Ensemble::new("me:secret@zk1:2181,tcp://you:hidden@zk2/a@b", Some(SessionId(-1)));
+        let ensemble = ReportedEnsemble::new("me:secret@zk1:2181,tcp://you:hidden@zk2/a@b", Some(SessionId(-1)));
         let json = serde_json::to_string(&ensemble).unwrap();
         assert!(!json.contains("secret") && !json.contains("hidden"), "{json}");
         assert_eq!(ensemble.connect, "zk1:2181,tcp://zk2/a@b");

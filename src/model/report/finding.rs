@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::ser::{Serialize as SerSerialize, Serializer};
 
 use super::contender::{ClientFacts, millis};
-use super::{Ensemble, SCHEMA, rfc3339};
+use super::{ReportedEnsemble, SCHEMA, rfc3339};
 use crate::diagnose::{Code, Diagnosis, Finding, LastLook, OpenCheck, Severity, not_seen};
 use crate::queue::LockTable;
 use crate::verdict::{LookedAt, Needs, NotKnown, Unsought, Verdict, VerdictKind};
@@ -81,10 +81,10 @@ impl<'a> FindingLine<'a> {
 
 /// The output of `lockscope check`.
 #[derive(Serialize)]
-pub struct Check<'a> {
+pub struct CheckReport<'a> {
     schema: u32,
     checked_at: Option<String>,
-    ensemble: &'a Ensemble,
+    ensemble: &'a ReportedEnsemble,
     /// The number of locks.
     locks: usize,
     fail_on: Severity,
@@ -103,11 +103,11 @@ pub struct Check<'a> {
     verdict: Verdict,
 }
 
-impl<'a> Check<'a> {
+impl<'a> CheckReport<'a> {
     /// Creates the output for a table that was watched for `looked`. Keeps the order of the
     /// findings.
     pub fn new(
-        ensemble: &'a Ensemble,
+        ensemble: &'a ReportedEnsemble,
         table: &'a LockTable,
         diagnosis: &'a Diagnosis,
         at: Timestamp,

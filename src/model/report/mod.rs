@@ -20,8 +20,8 @@ mod nagios;
 mod snapshot;
 
 pub use contender::{ClientFacts, SessionFacts, WaitFacts};
-pub use ensemble::{Ensemble, EnsembleEventFacts, EnsembleEventLine, MemberFacts, MembersFacts};
-pub use finding::{Check, FindingLine};
+pub use ensemble::{EnsembleEventFacts, EnsembleEventLine, MemberFacts, MembersFacts, ReportedEnsemble};
+pub use finding::{CheckReport, FindingLine};
 pub use json::rfc3339;
 pub use lines::{GapLine, HappeningLine, Initial, InitialLine, SampleFacts, SampleLine};
 pub use nagios::{ServiceStatus, StatusLine};

@@ -92,7 +92,7 @@ impl StatusLine {
             (VerdictKind::Well, _) => ServiceStatus::Ok,
             (VerdictKind::Unknown, _) => ServiceStatus::Unknown,
         };
-        let counts = FindingCounts::new(diagnosis);
+        let counts = NagiosCounts::new(diagnosis);
         let worst = diagnosis.findings().next().filter(|finding| finding.severity >= fail_on);
         // Without a look at the locks, it is the servers that are in trouble.
         let headline = match verdict.looked_at() {
@@ -191,7 +191,7 @@ fn undecided(verdict: &Verdict, open: usize) -> Option<String> {
 fn headline(
     table: &LockTable,
     worst: Option<&Finding>,
-    counts: &FindingCounts,
+    counts: &NagiosCounts,
     (looked, fail_on): (Duration, Severity),
 ) -> String {
     let locks = format!("{} in {}", plural(table.lock_count(), "lock", "locks"), duration(looked));
@@ -227,13 +227,13 @@ fn unanswered(table: &LockTable, told: usize) -> Option<String> {
 }
 
 /// The number of findings of each severity.
-struct FindingCounts {
+struct NagiosCounts {
     critical: usize,
     warning: usize,
     info: usize,
 }
 
-impl FindingCounts {
+impl NagiosCounts {
     fn new(diagnosis: &Diagnosis) -> Self {
         let count = |severity| diagnosis.findings().filter(|finding| finding.severity == severity).count();
         Self { critical: count(Severity::Critical), warning: count(Severity::Warning), info: count(Severity::Info) }
@@ -255,10 +255,10 @@ impl FindingCounts {
     }
 }
 
-fn performance(table: &LockTable, counts: &FindingCounts, at: Timestamp) -> String {
+fn performance(table: &LockTable, counts: &NagiosCounts, at: Timestamp) -> String {
     let (locks, contenders) = (table.lock_count(), table.contender_count());
     let waiting: usize = table.locks().map(LockQueue::waiting).sum();
-    let FindingCounts { critical, warning, info } = *counts;
+    let NagiosCounts { critical, warning, info } = *counts;
     let longest = longest_wait(table, at).as_secs();
     format!(
         "locks={locks} contenders={contenders} waiting={waiting} critical={critical} warning={warning} info={info} \

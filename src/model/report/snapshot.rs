@@ -10,7 +10,7 @@ use serde::ser::{Serialize, Serializer};
 use super::contender::ContenderFacts;
 use super::finding::{FindingFacts, Unreadable};
 use super::lines::SampleFacts;
-use super::{Ensemble, EnsembleEventFacts, SCHEMA, rfc3339};
+use super::{EnsembleEventFacts, ReportedEnsemble, SCHEMA, rfc3339};
 use crate::diagnose::{Diagnosis, TableAt};
 use crate::queue::{ElectionKind, LockQueue, LockTable, WatchEvents};
 use lockscope_base::recipe::LockKind;
@@ -26,7 +26,7 @@ pub struct Snapshot<'a> {
     taken_at: Timestamp,
     /// The same time by the servers' clock.
     server_time: Timestamp,
-    ensemble: &'a Ensemble,
+    ensemble: &'a ReportedEnsemble,
     locks: Vec<&'a LockQueue>,
     table_at: TableAt<'a>,
     diagnosis: Option<&'a Diagnosis>,
@@ -36,7 +36,7 @@ pub struct Snapshot<'a> {
 impl<'a> Snapshot<'a> {
     /// Creates a snapshot of the whole table, as of `taken_at`. While the table is not live, the
     /// state of every contender is unknown.
-    pub fn new(ensemble: &'a Ensemble, table: &'a LockTable, taken_at: Timestamp) -> Self {
+    pub fn new(ensemble: &'a ReportedEnsemble, table: &'a LockTable, taken_at: Timestamp) -> Self {
         Self {
             taken_at,
             server_time: table.server_time(taken_at),
@@ -67,7 +67,7 @@ impl<'a> Snapshot<'a> {
 struct SnapshotFields<'a> {
     schema: u32,
     taken_at: Option<String>,
-    ensemble: &'a Ensemble,
+    ensemble: &'a ReportedEnsemble,
     ensemble_events: Vec<EnsembleEventFacts<'a>>,
     locks: Locks<'a>,
     unreadable: Unreadable<'a>,

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::four_letter::Srvr;
 use super::listing::{ListedConnection, client_address};
-use super::monitor::Figure;
+use super::monitor::MonitorFigure;
 use super::{Connection, Expiry, ListedSession, Monitor, ServerLimits, ServerSettings, WatchTotals, WatchedPath};
 use lockscope_base::znode::{SessionId, ZnodePath, Zxid};
 
@@ -46,7 +46,7 @@ fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, BadAnswer> {
 }
 
 #[derive(Deserialize)]
-struct Connections {
+struct ConnectionsAnswer {
     connections: Vec<OneConnection>,
     #[serde(default)]
     secure_connections: Vec<OneConnection>,
@@ -68,7 +68,7 @@ struct OneConnection {
 
 /// Reads the answer to `connections`: the connections with a session, on all ports.
 pub fn connections(answer: &[u8]) -> Result<Vec<Connection>, BadAnswer> {
-    let Connections { connections, secure_connections } = read(answer)?;
+    let ConnectionsAnswer { connections, secure_connections } = read(answer)?;
     Ok(connections.into_iter().chain(secure_connections).filter_map(connection).collect())
 }
 
@@ -201,7 +201,7 @@ pub fn monitor(answer: &[u8]) -> Result<Monitor, BadAnswer> {
     let figures: HashMap<String, serde_json::Value> = read(answer)?;
     Ok(Monitor::collect(figures.iter().map(|(name, value)| {
         let text = value.as_str().map(|text| text.chars().take(MAX_ERROR_CHARS).collect());
-        (name.as_str(), Figure { text, number: value.as_u64(), decimal: value.as_f64() })
+        (name.as_str(), MonitorFigure { text, number: value.as_u64(), decimal: value.as_f64() })
     })))
 }
 

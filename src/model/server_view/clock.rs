@@ -1,6 +1,6 @@
 //! Relates a server's two clocks to ours: the monotonic clock of its timeouts, and its calendar.
 //!
-//! An [`Anchor`] is our own session as the servers list it, with our newest request that a server
+//! An [`ClockAnchor`] is our own session as the servers list it, with our newest request that a server
 //! had heard of. Connections that were not answered yet have no time by the server's clock:
 //! [`FirstListed`] has the time at which they were first listed.
 
@@ -97,7 +97,7 @@ impl ServerClock {
     ///
     /// Compares with our own session if it is listed too. Otherwise uses this clock, or the
     /// calendar where possible.
-    pub fn date(&mut self, sessions: &mut [ListedSession], anchor: Option<Anchor>, at: Timestamp) {
+    pub fn date(&mut self, sessions: &mut [ListedSession], anchor: Option<ClockAnchor>, at: Timestamp) {
         let own = anchor.and_then(|anchor| {
             let listed = sessions.iter().find(|session| session.id == anchor.session)?.expiry;
             let counted = self.listed.record(listed, anchor, at).anchor;
@@ -124,7 +124,7 @@ impl ServerClock {
         connections: &[Connection],
         sessions: &[ListedSession],
         settings: Option<ServerSettings>,
-        anchor: Option<Anchor>,
+        anchor: Option<ClockAnchor>,
         at: Timestamp,
     ) -> Option<ExpiryClock> {
         let anchor = anchor?;
@@ -157,7 +157,7 @@ impl ServerClock {
 
     /// Narrows the bounds of the calendar by the date at which our own connection was made. That
     /// date is in UTC; the other dates are in an unknown time zone.
-    fn with_connection(&mut self, found: Bounds, made: Timestamp, anchor: Anchor, ahead: Bounds) -> Bounds {
+    fn with_connection(&mut self, found: Bounds, made: Timestamp, anchor: ClockAnchor, ahead: Bounds) -> Bounds {
         let known = self.established.filter(|(known, _)| *known == made);
         let (_, first_asked) = *self.established.insert(known.unwrap_or((made, anchor.asked)));
         let from = made.0.saturating_sub(first_asked.0.saturating_add(ahead.1)).saturating_sub(READ_APART_MS);
@@ -169,7 +169,13 @@ impl ServerClock {
     }
 
     /// Bounds the server's clock from above: our connection was answered after we asked.
-    fn bounded(&mut self, response: i64, connections: &[Connection], anchor: Anchor, at: Timestamp) -> Option<Bounds> {
+    fn bounded(
+        &mut self,
+        response: i64,
+        connections: &[Connection],
+        anchor: ClockAnchor,
+        at: Timestamp,
+    ) -> Option<Bounds> {
         let found = response.saturating_sub(anchor.asked.0);
         let known = self.ahead_at_most.map(|(known, then)| known.saturating_add(drift(then, at)));
         let at_most = known.map_or(found, |known| known.min(found));
@@ -215,7 +221,7 @@ impl ServerView {
 /// Our own session with a request whose answer arrived at a known time. An anchor relates a
 /// server's clock to ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Anchor {
+pub struct ClockAnchor {
     /// Our session.
     pub session: SessionId,
     /// The negotiated session timeout.
@@ -243,7 +249,7 @@ struct ListedAnchor(Option<ListedExpiry>);
 struct ListedExpiry {
     listed: Expiry,
     /// Our newest request at that time.
-    anchor: Anchor,
+    anchor: ClockAnchor,
     /// When the list arrived, by our clock. The request that the server counted was sent before.
     at: Timestamp,
     /// Whether the server had listed another expiry before. If so, it hears of our requests.
@@ -264,7 +270,7 @@ impl ListedExpiry {
 impl ListedAnchor {
     /// Takes a list in which our session has the expiry `listed`. Returns the first time of that
     /// expiry.
-    fn record(&mut self, listed: Expiry, anchor: Anchor, at: Timestamp) -> ListedExpiry {
+    fn record(&mut self, listed: Expiry, anchor: ClockAnchor, at: Timestamp) -> ListedExpiry {
         let known = self.0.filter(|known| known.listed == listed && known.anchor.session == anchor.session);
         let hears_us = self.0.is_some_and(|known| known.anchor.session == anchor.session);
         *self.0.insert(known.unwrap_or(ListedExpiry { listed, anchor, at, hears_us }))

@@ -25,7 +25,7 @@ const COUNTER: i64 = 0xffff_ffff;
 
 /// How a member compares with the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum MemberStanding {
     /// Unknown: the member was not asked since the connection was made, or could not be identified.
     Unknown,
     /// The member lacks no transaction for too long, as far as is known.
@@ -69,7 +69,7 @@ impl Lag {
 
 /// A transaction that another member has shown and ours has not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Ahead {
+struct MemberAhead {
     member: String,
     zxid: Zxid,
     /// When the other member was asked. It had answered by `answered_at`.
@@ -84,20 +84,20 @@ struct Ahead {
 /// that answer.
 #[derive(Clone, Debug, Default)]
 pub struct LagWatch {
-    ahead: Option<Ahead>,
+    ahead: Option<MemberAhead>,
     current_until: Option<Timestamp>,
 }
 
 impl LagWatch {
     /// Compares the member at `own` with the others. `session` has been connected to it since
     /// `since`.
-    pub fn check(&mut self, view: &ServerView, own: &str, session: SessionId, since: Timestamp) -> Standing {
+    pub fn check(&mut self, view: &ServerView, own: &str, session: SessionId, since: Timestamp) -> MemberStanding {
         let Some(member) = view.members.iter().find(|member| member.address == own && may_serve(member, session))
         else {
-            return Standing::Unknown;
+            return MemberStanding::Unknown;
         };
         let Some(progress) = member.extras.progress.filter(|progress| progress.asked_at >= since) else {
-            return Standing::Unknown;
+            return MemberStanding::Unknown;
         };
         let Some(zxid) = progress.zxid else { return self.lags(own, LagEvidence::Leaderless) };
         let newest = newest_of_others(view, own);
@@ -109,12 +109,12 @@ impl LagWatch {
             Some(ahead) if progress.asked_at >= ahead.answered_at.plus(MAX_LAG) => {
                 self.lags(own, LagEvidence::Behind(ahead.member.clone()))
             }
-            _ => Standing::Current,
+            _ => MemberStanding::Current,
         }
     }
 
-    fn lags(&self, own: &str, evidence: LagEvidence) -> Standing {
-        Standing::Lags(Lag { member: own.to_owned(), evidence, current_until: self.current_until })
+    fn lags(&self, own: &str, evidence: LagEvidence) -> MemberStanding {
+        MemberStanding::Lags(Lag { member: own.to_owned(), evidence, current_until: self.current_until })
     }
 }
 
@@ -125,12 +125,12 @@ fn may_serve(member: &MemberView, session: SessionId) -> bool {
 }
 
 /// Returns the newest transaction that another member shows.
-fn newest_of_others(view: &ServerView, own: &str) -> Option<Ahead> {
+fn newest_of_others(view: &ServerView, own: &str) -> Option<MemberAhead> {
     let others = view.members.iter().filter(|member| member.address != own);
     let shown = others.filter_map(|member| {
         let MemberProgress { asked_at, zxid } = member.extras.progress?;
         let zxid = zxid.filter(|zxid| zxid.0 & COUNTER != 0)?;
-        Some(Ahead { member: member.address.clone(), zxid, asked_at, answered_at: member.answered_at? })
+        Some(MemberAhead { member: member.address.clone(), zxid, asked_at, answered_at: member.answered_at? })
     });
     // Among equal transactions, the one that was shown first.
     shown.max_by_key(|ahead| (ahead.zxid, Reverse(ahead.answered_at)))
@@ -228,7 +228,7 @@ mod tests {
 
     fn lags(watch: &mut LagWatch, own: (i64, i64), other: (i64, i64)) -> bool {
         let view = view([member("zk1", Some(other.0), other.1), member("zk2", Some(own.0), own.1)]);
-        matches!(watch.check(&view, "zk2", OWN, Timestamp(0)), Standing::Lags(_))
+        matches!(watch.check(&view, "zk2", OWN, Timestamp(0)), MemberStanding::Lags(_))
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
         assert!(!lags(&mut watch, (100, 2_000), (105, 1_900)), "they were asked at the same time");
         assert!(!lags(&mut watch, (100, 2_000), (109, 2_910)));
         let view = view([member("zk1", Some(109), 2_910), member("zk2", Some(100), 3_000)]);
-        let Standing::Lags(lag) = watch.check(&view, "zk2", OWN, Timestamp(0)) else { panic!("it lags") };
+        let MemberStanding::Lags(lag) = watch.check(&view, "zk2", OWN, Timestamp(0)) else { panic!("it lags") };
         assert_eq!((&*lag.member, &lag.evidence), ("zk2", &LagEvidence::Behind("zk1".to_owned())));
         assert_eq!(lag.current_until, Some(Timestamp(1_000)));
         assert!(lags(&mut watch, (104, 4_000), (200, 3_910)), "it has not all of it");
@@ -269,9 +269,9 @@ mod tests {
     fn answers_from_before_the_connection_do_not_count() {
         let mut watch = LagWatch::default();
         let view = view([member("zk1", Some(9), 1_000), member("zk2", Some(5), 3_000)]);
-        assert_eq!(watch.check(&view, "zk2", OWN, Timestamp(3_001)), Standing::Unknown);
-        assert_eq!(watch.check(&view, "zk3", OWN, Timestamp(0)), Standing::Unknown);
-        assert!(matches!(watch.check(&view, "zk2", OWN, Timestamp(3_000)), Standing::Lags(_)));
+        assert_eq!(watch.check(&view, "zk2", OWN, Timestamp(3_001)), MemberStanding::Unknown);
+        assert_eq!(watch.check(&view, "zk3", OWN, Timestamp(0)), MemberStanding::Unknown);
+        assert!(matches!(watch.check(&view, "zk2", OWN, Timestamp(3_000)), MemberStanding::Lags(_)));
     }
 
     #[test]
@@ -279,13 +279,15 @@ mod tests {
         let mut other = member("zk2", Some(5), 3_000);
         other.connections = Some(Listing::new(Vec::new(), true, Timestamp(3_000)));
         let view = view([member("zk1", Some(9), 1_000), other]);
-        assert_eq!(LagWatch::default().check(&view, "zk2", OWN, Timestamp(0)), Standing::Unknown);
+        assert_eq!(LagWatch::default().check(&view, "zk2", OWN, Timestamp(0)), MemberStanding::Unknown);
     }
 
     #[test]
     fn a_member_that_says_that_it_has_no_leader_lags() {
         let view = view([member("zk1", Some(9), 1_000), member("zk2", None, 1_000)]);
-        let Standing::Lags(lag) = LagWatch::default().check(&view, "zk2", OWN, Timestamp(0)) else { panic!("it lags") };
+        let MemberStanding::Lags(lag) = LagWatch::default().check(&view, "zk2", OWN, Timestamp(0)) else {
+            panic!("it lags")
+        };
         assert_eq!(lag.evidence, LagEvidence::Leaderless);
     }
 

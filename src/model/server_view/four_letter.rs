@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::NaiveDateTime;
 
 use crate::server_view::listing::{ListedConnection, WatchingSessions, client_address};
-use crate::server_view::monitor::Figure;
+use crate::server_view::monitor::MonitorFigure;
 use crate::server_view::view::KEEPER;
 use crate::server_view::{
     Connection, Expiry, ListedSession, Monitor, ServerLimits, ServerSettings, WatchTotals, WatchedPath,
@@ -106,15 +106,15 @@ pub fn cons(answer: &str) -> Connections {
     let mut found = Connections { whole: answer == "\n" || answer.ends_with("\n\n"), ..Connections::default() };
     for line in whole_lines(answer).filter(|line| !line.is_empty()) {
         match connection(line) {
-            Some(Line::WithSession(connection)) => found.with_session.push(connection),
-            Some(Line::WithoutSession(client)) => found.without_session.push(client),
+            Some(CommandLine::WithSession(connection)) => found.with_session.push(connection),
+            Some(CommandLine::WithoutSession(client)) => found.without_session.push(client),
             None => found.whole = false,
         }
     }
     found
 }
 
-enum Line {
+enum CommandLine {
     WithSession(Connection),
     WithoutSession(String),
 }
@@ -122,7 +122,7 @@ enum Line {
 /// Reads a line, which starts with a space:
 /// `/127.0.0.1:40086[1](queued=0,recved=4,sent=4,sid=0x10,lop=GETD,est=…,to=30000,lcxid=0x3,…)`.
 /// The line of a connection without a session ends after `sent`.
-fn connection(line: &str) -> Option<Line> {
+fn connection(line: &str) -> Option<CommandLine> {
     // `ClickHouse` Keeper leaves out the interest in brackets.
     let (address, fields) = line.strip_suffix(')')?.split_once('(')?;
     let address = address.trim_start();
@@ -137,7 +137,7 @@ fn connection(line: &str) -> Option<Line> {
     // Keeper writes -1 for a connection without a session.
     let is_one = |id: SessionId| ![0, -1].contains(&id.0);
     let Some(session) = session.filter(|session| session.is_none_or(is_one)) else {
-        return Some(Line::WithoutSession(client));
+        return Some(CommandLine::WithoutSession(client));
     };
     let session = session?;
     let listed = ListedConnection {
@@ -152,7 +152,7 @@ fn connection(line: &str) -> Option<Line> {
         received,
         sent,
     };
-    Some(Line::WithSession(listed.into()))
+    Some(CommandLine::WithSession(listed.into()))
 }
 
 /// The beginning of the line before the sessions and their expiry times.
@@ -302,7 +302,10 @@ pub fn mntr(answer: &str) -> Monitor {
         let value = value.trim();
         // Limits texts to 200 characters: a server's version is no longer than a line.
         let text = Some(value.chars().take(200).collect());
-        Some((name.strip_prefix("zk_")?, Figure { text, number: value.parse().ok(), decimal: value.parse().ok() }))
+        Some((
+            name.strip_prefix("zk_")?,
+            MonitorFigure { text, number: value.parse().ok(), decimal: value.parse().ok() },
+        ))
     });
     Monitor::collect(figures)
 }

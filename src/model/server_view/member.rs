@@ -250,7 +250,7 @@ pub struct ViewExtras {
 
 /// How data travels between a server and us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Transport {
+pub enum WireSecurity {
     /// Unencrypted: anyone on the network path can read and change it.
     Plain,
     /// Encrypted, from a server whose certificate was checked.
@@ -272,9 +272,9 @@ pub enum Provenance {
 
 impl Provenance {
     /// Returns the provenance of answers, given the transports of the answers and of our session.
-    pub fn of(answers: Transport, session: Transport) -> Self {
+    pub fn of(answers: WireSecurity, session: WireSecurity) -> Self {
         match (answers, session) {
-            (Transport::Plain, Transport::Tls) => Self::PlainBesideTls,
+            (WireSecurity::Plain, WireSecurity::Tls) => Self::PlainBesideTls,
             _ => Self::AsSession,
         }
     }

@@ -22,15 +22,15 @@ mod session_ends;
 mod settings;
 mod view;
 
-pub use clock::{Anchor, FirstListed, ServerClock};
-pub use comparison::{ComparedMember, Difference, Lag, LagEvidence, LagWatch, MemberComparison, Standing};
+pub use clock::{ClockAnchor, FirstListed, ServerClock};
+pub use comparison::{ComparedMember, Difference, Lag, LagEvidence, LagWatch, MemberComparison, MemberStanding};
 pub use expiry::{Expiry, ExpiryBounds, ExpiryClock, ListedSession, ServerSettings, SessionTiming};
 pub use listing::{
     Connection, Ephemerals, Keyed, Listing, SessionEphemerals, WatchTotals, WatchedPath, WatchingSessions,
 };
 pub use member::{
-    Absence, AbsenceReason, AskedBy, MemberExtras, MemberProgress, MemberView, Provenance, ServerMode, Transport,
-    ViewExtras,
+    Absence, AbsenceReason, AskedBy, MemberExtras, MemberProgress, MemberView, Provenance, ServerMode, ViewExtras,
+    WireSecurity,
 };
 pub use monitor::{Health, Monitor, SLOW_WRITES, ServerLimits, WatchEventTotals};
 pub use session_ends::{EndLedger, ExpiredSession, WatchEventRates};

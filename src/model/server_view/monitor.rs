@@ -69,7 +69,7 @@ pub struct Monitor {
 
 impl Monitor {
     /// Collects figures by their names, without `zk_`. Unknown names are ignored.
-    pub(super) fn collect<'a>(figures: impl Iterator<Item = (&'a str, Figure)>) -> Self {
+    pub(super) fn collect<'a>(figures: impl Iterator<Item = (&'a str, MonitorFigure)>) -> Self {
         let mut found = Self::default();
         let [mut created, mut deleted, mut changed, mut children] = [None; 4];
         for (name, figure) in figures {
@@ -173,7 +173,7 @@ fn millis<S: serde::Serializer>(time: &Option<Duration>, serializer: S) -> Resul
 impl Health {
     /// Takes over one figure of `mntr` or `monitor`, by its name without `zk_`. Unknown names are
     /// ignored.
-    fn take(&mut self, name: &str, figure: &Figure) {
+    fn take(&mut self, name: &str, figure: &MonitorFigure) {
         let time = || figure.decimal.filter(|millis| (0.0..MAX_MILLIS).contains(millis)).map(from_millis);
         match name {
             "avg_latency" => self.latency_avg = time(),
@@ -252,7 +252,7 @@ fn from_millis(millis: f64) -> Duration {
 }
 
 /// The value of a figure, as text or as a number.
-pub(super) struct Figure {
+pub(super) struct MonitorFigure {
     pub(super) text: Option<String>,
     pub(super) number: Option<u64>,
     /// The number with its decimals.

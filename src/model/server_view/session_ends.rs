@@ -72,7 +72,7 @@ impl EndLedger {
     /// Takes the next view of the servers, and returns the sessions that certainly expired. Linear
     /// in the listed sessions if the list is new.
     pub fn look(&mut self, before: &ServerView, view: &ServerView) -> Vec<ExpiredSession> {
-        let (Some(former), Some(look)) = (Look::at(before), Look::at(view)) else { return self.begin_again() };
+        let (Some(former), Some(look)) = (EndsLook::at(before), EndsLook::at(view)) else { return self.begin_again() };
         if former.is_same_list(&look) {
             return Vec::new();
         }
@@ -141,7 +141,7 @@ impl CountedEnds {
 }
 
 /// The answers of the only server that listed the ensemble's sessions.
-struct Look<'a> {
+struct EndsLook<'a> {
     member: &'a MemberView,
     sessions: &'a Listing<ListedSession>,
     clock: ExpiryClock,
@@ -154,7 +154,7 @@ struct Look<'a> {
     min_timeout: Duration,
 }
 
-impl<'a> Look<'a> {
+impl<'a> EndsLook<'a> {
     fn at(view: &'a ServerView) -> Option<Self> {
         let mut keepers = view.members.iter().filter(|member| member.sessions.is_some());
         let (Some(member), None) = (keepers.next(), keepers.next()) else { return None };

@@ -84,10 +84,10 @@ fn plain_text_answers_beside_tls_prove_no_absence() {
     assert_eq!(view.liveness(S).expires_in(Timestamp(0)), None);
 
     for (answers, session, proves) in [
-        (Transport::Plain, Transport::Plain, true),
-        (Transport::Tls, Transport::Tls, true),
-        (Transport::Tls, Transport::Plain, true),
-        (Transport::Plain, Transport::Tls, false),
+        (WireSecurity::Plain, WireSecurity::Plain, true),
+        (WireSecurity::Tls, WireSecurity::Tls, true),
+        (WireSecurity::Tls, WireSecurity::Plain, true),
+        (WireSecurity::Plain, WireSecurity::Tls, false),
     ] {
         assert_eq!(Provenance::of(answers, session).can_prove(), proves, "{answers:?} beside {session:?}");
     }

@@ -66,7 +66,7 @@ fn an_ensemble_that_cannot_be_seen_ranks_between_critical_findings_and_warnings(
     let well = summary(&table([], Timestamp(0)), 1_000);
     let with = |critical, warning, kind| EnsembleSummary {
         counts: FindingCounts { critical, warning, info: 0 },
-        state: EnsembleState::new(kind, None),
+        state: EnsembleCondition::new(kind, None),
         ..well.clone()
     };
     let ordered = [

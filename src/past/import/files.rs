@@ -201,7 +201,7 @@ pub enum Defect {
 }
 
 /// A log that is read, at its next transaction.
-struct Cursor {
+struct FileCursor {
     file: ServerFile,
     log: LogReader<File>,
     zxid: Zxid,
@@ -214,7 +214,7 @@ struct Cursor {
 pub struct Transactions {
     /// The logs that are not open yet, the earliest first.
     waiting: VecDeque<ServerFile>,
-    open: Vec<Cursor>,
+    open: Vec<FileCursor>,
     last: Option<Zxid>,
     defects: Vec<Defect>,
     /// The bytes of the logs that were read to their end.
@@ -271,7 +271,7 @@ impl Transactions {
     fn open_next(&mut self) -> Result<(), ImportError> {
         let Some(file) = self.waiting.pop_front() else { return Ok(()) };
         let Some(log) = file.open_log()? else { return Ok(()) };
-        self.open.push(Cursor { file, log, zxid: Zxid(i64::MIN), entry: Vec::new() });
+        self.open.push(FileCursor { file, log, zxid: Zxid(i64::MIN), entry: Vec::new() });
         self.pass(self.last.or(Some(Zxid(i64::MIN))))
     }
 
@@ -333,7 +333,7 @@ impl ServerFiles {
     }
 }
 
-impl Cursor {
+impl FileCursor {
     fn entry(&self) -> Entry<'_> {
         Entry::read(&self.entry).expect("the log's reader has decoded it")
     }

@@ -8,9 +8,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::files::{Defect, ServerFile, ServerFiles, Transactions};
-use super::player::{Epochs, Player, Recording};
-use super::tree::{Followed, Tree};
-use super::{ImportError, ImportOptions, Imported, MissingTransactions, Progress};
+use super::player::{Epochs, ImportRecording, Player};
+use super::tree::{FollowedTree, LogTree};
+use super::{ImportError, ImportOptions, ImportProgress, Imported, MissingTransactions};
 use crate::record::RecordedState;
 use lockscope_base::disk::{Entry, SnapshotEnd, SnapshotItem, Txn};
 use lockscope_base::recipe::{Classifier, is_never_reused};
@@ -39,20 +39,20 @@ pub fn import_into(
     file: &Path,
     target: &Path,
     options: &ImportOptions,
-    goes_on: &mut dyn FnMut(Progress) -> bool,
+    goes_on: &mut dyn FnMut(ImportProgress) -> bool,
 ) -> Result<Imported, ImportError> {
     let named = || options.named.iter().cloned();
     let table = LockTable::new(named()).with_recipes(&options.recipes).with_expectations(&options.expected);
     let state = RecordedState::new(table, options.thresholds);
-    let recording = Recording::create(file, target, &files.name(), state, options.with_data)?;
+    let recording = ImportRecording::create(file, target, &files.name(), state, options.with_data)?;
     let roots = options.roots();
-    let tree = Tree::new(&roots, Classifier::new(named()).with_recipes(&options.recipes));
+    let tree = LogTree::new(&roots, Classifier::new(named()).with_recipes(&options.recipes));
     let follower = Follower::new(&roots, &options.named)
         .with_recipes(options.recipes.clone())
         .with_expectations(options.expected.clone());
     let importer = Importer {
         until: options.time.to,
-        player: Player::new(Followed::new(tree, follower), recording),
+        player: Player::new(FollowedTree::new(tree, follower), recording),
         epochs: Epochs::default(),
         last: None,
         done: Imported::default(),
@@ -70,7 +70,7 @@ struct Importer<'a> {
     /// The last transaction, and its time.
     last: Option<(Zxid, Timestamp)>,
     done: Imported,
-    goes_on: &'a mut dyn FnMut(Progress) -> bool,
+    goes_on: &'a mut dyn FnMut(ImportProgress) -> bool,
 }
 
 impl Importer<'_> {
@@ -118,7 +118,7 @@ impl Importer<'_> {
 
     fn reports(&mut self, transactions: &Transactions) -> Result<(), ImportError> {
         let all_bytes = self.files.logs.iter().map(|log| log.bytes).sum();
-        let progress = Progress {
+        let progress = ImportProgress {
             bytes: transactions.bytes(),
             all_bytes,
             transactions: self.done.transactions,
@@ -219,7 +219,7 @@ impl Importer<'_> {
     /// Goes on with the nodes of a snapshot. `undescribed` stood, too, and may not be in it.
     fn takes(
         &mut self,
-        mut later: Tree,
+        mut later: LogTree,
         mut undescribed: BTreeSet<ZnodePath>,
         time: Timestamp,
     ) -> Result<(), ImportError> {
@@ -323,7 +323,7 @@ impl Importer<'_> {
 
 /// The nodes of a snapshot.
 struct Loaded {
-    tree: Tree,
+    tree: LogTree,
     /// The last transaction that may have been applied while the snapshot was written. A node that
     /// went meanwhile may be missing, although it stood at the transaction in the name.
     until: Zxid,
@@ -348,7 +348,7 @@ fn stood(
     is_followed: impl Fn(&str) -> bool,
     goes_on: impl Fn(Zxid, Zxid) -> bool,
 ) -> Result<BTreeSet<ZnodePath>, ImportError> {
-    let mut look = Ahead { created: BTreeSet::new(), stood: BTreeSet::new(), is_followed };
+    let mut look = LookAhead { created: BTreeSet::new(), stood: BTreeSet::new(), is_followed };
     let mut last = None;
     while let Some(entry) = transactions.next()? {
         let zxid = entry.header.zxid;
@@ -366,13 +366,13 @@ fn stood(
     Ok(look.stood)
 }
 
-struct Ahead<F> {
+struct LookAhead<F> {
     created: BTreeSet<ZnodePath>,
     stood: BTreeSet<ZnodePath>,
     is_followed: F,
 }
 
-impl<F: Fn(&str) -> bool> Ahead<F> {
+impl<F: Fn(&str) -> bool> LookAhead<F> {
     fn part(&mut self, txn: &Txn<'_>) {
         match txn {
             Txn::Create(create) => {

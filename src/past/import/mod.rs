@@ -65,7 +65,7 @@ pub fn import(
     mut files: ServerFiles,
     target: &Path,
     options: &ImportOptions,
-    goes_on: &mut dyn FnMut(Progress) -> bool,
+    goes_on: &mut dyn FnMut(ImportProgress) -> bool,
 ) -> Result<Imported, ImportError> {
     files.leave_out_before(options.time.from)?;
     if target.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
@@ -79,7 +79,7 @@ fn import_new(
     files: &ServerFiles,
     target: &Path,
     options: &ImportOptions,
-    goes_on: &mut dyn FnMut(Progress) -> bool,
+    goes_on: &mut dyn FnMut(ImportProgress) -> bool,
 ) -> Result<Imported, ImportError> {
     let file = NewFile::beside(target, &FILES_BESIDE).map_err(|error| of_file(target, error))?;
     let done = import_into(files, file.temporary(), target, options, goes_on)?;
@@ -92,12 +92,12 @@ fn complete(
     files: &ServerFiles,
     target: &Path,
     options: &ImportOptions,
-    goes_on: &mut dyn FnMut(Progress) -> bool,
+    goes_on: &mut dyn FnMut(ImportProgress) -> bool,
 ) -> Result<Imported, ImportError> {
     refuse_others(target)?;
     let recording = MergeTarget::open(target)?;
     let scratch = ScratchFile::beside(target, &FILES_BESIDE).map_err(|error| of_file(target, error))?;
-    let (goes_on, last) = (RefCell::new(goes_on), Cell::new(Progress::default()));
+    let (goes_on, last) = (RefCell::new(goes_on), Cell::new(ImportProgress::default()));
     let mut reports = |progress| {
         last.set(progress);
         (goes_on.borrow_mut())(progress)
@@ -200,7 +200,7 @@ pub struct Imported {
 
 /// How far an import is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct ImportProgress {
     /// The bytes of logs that were read.
     pub bytes: u64,
     /// The bytes of all logs.

@@ -8,34 +8,34 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::ImportError;
-use super::tree::{Followed, Taken};
-use crate::record::tables::{RecordedAttempts, Source};
+use super::tree::{FollowedTree, SingleNodeLocks};
+use crate::record::tables::{RecordedAttempts, RowSource};
 use crate::record::{BatchRecorder, BatchWriter, Bounds, RecordOptions, RecordedState};
-use lockscope_base::disk::{Create, Entry, Paths, Txn, TxnHeader};
+use lockscope_base::disk::{CreateTxn, Entry, Paths, Txn, TxnHeader};
 use lockscope_base::znode::{SessionId, TimeBounds, TimeRange, Timestamp, ZnodePath, Zxid};
 use lockscope_model::ensemble::{EnsembleEvent, EnsembleEventKind};
 use lockscope_model::queue::{Change, ConnectionState, Deleter};
 
 /// The tree, and the recording of what happens in it.
 pub struct Player {
-    pub followed: Followed,
-    pub recording: Recording,
+    pub followed: FollowedTree,
+    pub recording: ImportRecording,
     /// Contenders that stand although no file describes them: what they are is known only by their
     /// deletion. The locks are read once all of them are gone, since one may be a holder.
     undescribed: BTreeSet<ZnodePath>,
-    taken: Taken,
+    taken: SingleNodeLocks,
     is_live: bool,
     /// Whether it stays unknown what stands.
     is_blind: bool,
 }
 
 impl Player {
-    pub fn new(followed: Followed, recording: Recording) -> Self {
+    pub fn new(followed: FollowedTree, recording: ImportRecording) -> Self {
         Self {
             followed,
             recording,
             undescribed: BTreeSet::new(),
-            taken: Taken::default(),
+            taken: SingleNodeLocks::default(),
             is_live: false,
             is_blind: false,
         }
@@ -48,7 +48,7 @@ impl Player {
 
     /// Goes on with the nodes of the tree, and with those that stand without being in it.
     pub fn goes_on(&mut self, undescribed: BTreeSet<ZnodePath>, time: Timestamp) -> Result<(), ImportError> {
-        self.taken = Taken::of(&self.followed.tree);
+        self.taken = SingleNodeLocks::of(&self.followed.tree);
         self.undescribed = undescribed;
         self.undescribed.retain(|path| self.followed.tree.may_contend(path));
         (self.is_live, self.is_blind) = (false, false);
@@ -98,7 +98,7 @@ impl Player {
         }
     }
 
-    fn creates(&mut self, header: TxnHeader, create: &Create<'_>) {
+    fn creates(&mut self, header: TxnHeader, create: &CreateTxn<'_>) {
         if !self.followed.tree.is_followed(&create.path) {
             return;
         }
@@ -139,7 +139,7 @@ impl Player {
         }
     }
 
-    fn records(&mut self, changes: impl FnOnce(&mut Followed) -> Vec<Change>) {
+    fn records(&mut self, changes: impl FnOnce(&mut FollowedTree) -> Vec<Change>) {
         if self.is_live {
             let changes = changes(&mut self.followed);
             self.recording.apply(changes);
@@ -197,7 +197,7 @@ const MOST_DOUBLINGS: u32 = 49;
 const CHANGED_PART: usize = 4;
 
 /// A new recording, and the state at its end.
-pub struct Recording {
+pub struct ImportRecording {
     path: PathBuf,
     state: RecordedState,
     batches: BatchRecorder,
@@ -216,7 +216,7 @@ pub struct Recording {
     pub attempts: u64,
 }
 
-impl Recording {
+impl ImportRecording {
     /// Begins a recording in an empty file. `target` is its later path.
     pub fn create(
         file: &Path,
@@ -230,7 +230,7 @@ impl Recording {
         Ok(Self {
             path: target.to_owned(),
             state,
-            batches: writer.recorder_of(name, Source::Log)?,
+            batches: writer.recorder_of(name, RowSource::Log)?,
             writer,
             began_at: Timestamp(i64::MIN),
             at: Timestamp(i64::MIN),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rustc_hash::FxHashMap;
 
-use lockscope_base::disk::{Create, NodeKind};
+use lockscope_base::disk::{CreateTxn, NodeKind};
 use lockscope_base::recipe::{Classifier, Role};
 use lockscope_base::znode::{MAX_KEPT_DATA, Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::follow::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
@@ -23,7 +23,7 @@ const MAX_OTHER_DATA: usize = 64;
 
 /// The nodes below the roots. Memory grows with their number, and with the data of contenders.
 #[derive(Debug, Default)]
-pub struct Tree {
+pub struct LogTree {
     roots: Vec<ZnodePath>,
     /// Tells which nodes can be contenders by their names alone.
     names: Classifier,
@@ -37,7 +37,7 @@ pub struct Tree {
     is_partial: bool,
 }
 
-impl Tree {
+impl LogTree {
     /// Creates a tree without nodes. `names` tells which nodes can be contenders.
     pub fn new(roots: &[ZnodePath], names: Classifier) -> Self {
         Self { roots: roots.to_vec(), names, ..Self::default() }
@@ -108,7 +108,7 @@ impl Tree {
     ///
     /// A tree that lacks nodes takes one only if it knows all nodes beside it. It does where the
     /// parent was created since. For a node that is a lock by itself, none beside it matter.
-    pub fn create(&mut self, path: &ZnodePath, create: &Create<'_>, zxid: Zxid, at: Timestamp) -> bool {
+    pub fn create(&mut self, path: &ZnodePath, create: &CreateTxn<'_>, zxid: Zxid, at: Timestamp) -> bool {
         if self.nodes.get(path).is_some_and(|node| node.stat.czxid >= zxid) {
             return false;
         }
@@ -242,15 +242,15 @@ fn is_within(path: &str, ancestor: &str) -> bool {
     ancestor == "/" || path.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A [`Follower`] whose reads are answered by a [`Tree`] at once.
+/// A [`Follower`] whose reads are answered by a [`LogTree`] at once.
 #[derive(Debug)]
-pub struct Followed {
-    pub tree: Tree,
+pub struct FollowedTree {
+    pub tree: LogTree,
     follower: Follower,
 }
 
-impl Followed {
-    pub fn new(tree: Tree, follower: Follower) -> Self {
+impl FollowedTree {
+    pub fn new(tree: LogTree, follower: Follower) -> Self {
         Self { tree, follower }
     }
 
@@ -320,15 +320,15 @@ impl Followed {
 
 /// The locks that are single nodes and stand.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct SingleNodeLocks {
     owners: BTreeMap<ZnodePath, SessionId>,
     /// The lock that each session took last.
     last_taken: FxHashMap<SessionId, ZnodePath>,
 }
 
-impl Taken {
+impl SingleNodeLocks {
     /// Collects the locks of a tree.
-    pub fn of(tree: &Tree) -> Self {
+    pub fn of(tree: &LogTree) -> Self {
         let mut taken = Self::default();
         for (path, node) in tree.ephemerals() {
             if let Some(owner) = node.stat.ephemeral_owner.filter(|_| tree.is_single_node_lock(path)) {
@@ -378,13 +378,13 @@ mod tests {
         ZnodePath::new(text).unwrap()
     }
 
-    fn tree(is_empty: bool) -> Tree {
-        let mut tree = Tree::new(&[ZnodePath::root()], Classifier::new([]));
+    fn tree(is_empty: bool) -> LogTree {
+        let mut tree = LogTree::new(&[ZnodePath::root()], Classifier::new([]));
         tree.clear(is_empty);
         tree
     }
 
-    fn create(tree: &mut Tree, at: &str, ever: i32, zxid: i64) -> bool {
+    fn create(tree: &mut LogTree, at: &str, ever: i32, zxid: i64) -> bool {
         let mut bytes = Vec::new();
         bytes.put_long(7);
         bytes.put_int(1);
@@ -402,10 +402,11 @@ mod tests {
 
     #[test]
     fn nodes_within_and_above_the_roots_are_followed() {
-        let of =
-            |roots: &[&str]| Tree::new(&roots.iter().map(|root| path(root)).collect::<Vec<_>>(), Classifier::new([]));
+        let of = |roots: &[&str]| {
+            LogTree::new(&roots.iter().map(|root| path(root)).collect::<Vec<_>>(), Classifier::new([]))
+        };
         let paths = ["/", "/a", "/a/b", "/a/b/c", "/a/bc", "/ab"];
-        let followed = |tree: Tree| paths.map(|path| tree.is_followed(path));
+        let followed = |tree: LogTree| paths.map(|path| tree.is_followed(path));
         assert_eq!(followed(of(&["/a/b"])), [true, true, true, true, false, false]);
         assert_eq!(followed(of(&["/ab", "/a/b/c"])), [true, true, true, true, false, true]);
         assert_eq!(followed(of(&["/"])), [true; 6]);

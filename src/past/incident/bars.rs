@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
-use super::{Incident, LockRows, certain_hold, certain_wait, queue_lengths, words};
+use super::{Incident, LockBars, certain_hold, certain_wait, queue_lengths, words};
 use crate::record::history::PastContender;
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{TimeRange, Timestamp};
@@ -28,8 +28,8 @@ pub const MAX_ROWS: usize = 24;
 const PARTS: usize = 400;
 
 /// Returns the picture of one lock, and how many of its contenders have no row.
-pub fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -> (Markup, usize) {
-    let scale = Scale { from: incident.window.from.0, to: incident.window.to.0 };
+pub fn picture(incident: &Incident<'_>, lock: &LockBars<'_>, utc: bool) -> (Markup, usize) {
+    let scale = TimeScale { from: incident.window.from.0, to: incident.window.to.0 };
     let shown = chosen(incident, lock);
     let left_out = lock.contenders.len() - shown.len();
     let rows_top = HEAD + ROW + 4.0;
@@ -78,7 +78,7 @@ pub fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -> (Mark
 
 /// Chooses the contenders with a row of their own: those that others waited for and those that
 /// waited longest, in the order of arrival.
-fn chosen(incident: &Incident<'_>, lock: &LockRows<'_>) -> Vec<usize> {
+fn chosen(incident: &Incident<'_>, lock: &LockBars<'_>) -> Vec<usize> {
     let mut by_weight: Vec<usize> = lock.contenders.clone();
     if by_weight.len() > MAX_ROWS {
         let window = incident.times();
@@ -100,7 +100,7 @@ fn chosen(incident: &Incident<'_>, lock: &LockRows<'_>) -> Vec<usize> {
 
 /// Draws all holds of the lock in one row. If there are many, draws how much of each part of the
 /// time the lock was held.
-fn all_holds(incident: &Incident<'_>, lock: &LockRows<'_>, scale: Scale) -> Markup {
+fn all_holds(incident: &Incident<'_>, lock: &LockBars<'_>, scale: TimeScale) -> Markup {
     let window = incident.times();
     let holds: Vec<TimeRange> =
         lock.contenders.iter().filter_map(|at| certain_hold(incident.contender(*at)?, window)).collect();
@@ -114,7 +114,7 @@ fn all_holds(incident: &Incident<'_>, lock: &LockRows<'_>, scale: Scale) -> Mark
     }
 }
 
-fn separate(holds: &[TimeRange], scale: Scale) -> String {
+fn separate(holds: &[TimeRange], scale: TimeScale) -> String {
     let mut path = String::new();
     for hold in holds {
         let (x, width) = scale.span(*hold);
@@ -124,7 +124,7 @@ fn separate(holds: &[TimeRange], scale: Scale) -> String {
     path
 }
 
-fn dense(holds: &[TimeRange], scale: Scale) -> String {
+fn dense(holds: &[TimeRange], scale: TimeScale) -> String {
     let mut spans = holds.to_vec();
     spans.sort_unstable();
     let mut merged: Vec<(f64, f64)> = Vec::new();
@@ -145,9 +145,9 @@ fn dense(holds: &[TimeRange], scale: Scale) -> String {
 
 fn contender(
     incident: &Incident<'_>,
-    lock: &LockRows<'_>,
+    lock: &LockBars<'_>,
     past: &PastContender,
-    scale: Scale,
+    scale: TimeScale,
     y: f64,
     utc: bool,
 ) -> Markup {
@@ -185,7 +185,7 @@ fn contender(
 }
 
 /// Names the contender that held when `past` came.
-fn behind(incident: &Incident<'_>, lock: &LockRows<'_>, past: &PastContender) -> String {
+fn behind(incident: &Incident<'_>, lock: &LockBars<'_>, past: &PastContender) -> String {
     let Some(came) = past.enqueued_at else { return String::new() };
     // In a very long list nobody reads each row, so only the first contenders are searched.
     let before = lock.contenders.iter().take(1_000).filter_map(|at| incident.contender(*at));
@@ -196,7 +196,7 @@ fn behind(incident: &Incident<'_>, lock: &LockRows<'_>, past: &PastContender) ->
     holder.map_or_else(String::new, |holder| format!(" behind {}, who held it when it came", words::client(holder)))
 }
 
-fn queue(incident: &Incident<'_>, lock: &LockRows<'_>, top: f64) -> Markup {
+fn queue(incident: &Incident<'_>, lock: &LockBars<'_>, top: f64) -> Markup {
     let lengths = queue_lengths(&incident.window.contenders, &lock.contenders, incident.times(), PARTS);
     let most = lengths.iter().copied().max().unwrap_or(0);
     let bottom = top + QUEUE;
@@ -283,7 +283,7 @@ const HOUR: i64 = 3_600_000;
 const MAX_TICKS: i64 = 8;
 
 /// Returns round times and their texts.
-fn ticks(scale: Scale, utc: bool) -> Vec<(i64, String)> {
+fn ticks(scale: TimeScale, utc: bool) -> Vec<(i64, String)> {
     let span = scale.to.saturating_sub(scale.from).max(1);
     let longest = STEPS[STEPS.len() - 1];
     let fits = |step: &i64| span / step < MAX_TICKS;
@@ -301,12 +301,12 @@ fn ticks(scale: Scale, utc: bool) -> Vec<(i64, String)> {
 
 /// Maps times to positions in the picture.
 #[derive(Clone, Copy, Debug)]
-struct Scale {
+struct TimeScale {
     pub from: i64,
     pub to: i64,
 }
 
-impl Scale {
+impl TimeScale {
     pub fn x(self, at: i64) -> f64 {
         let part = millis(at.clamp(self.from, self.to) - self.from) / millis((self.to - self.from).max(1));
         tenth(LEFT + part * (WIDTH - LEFT))
@@ -337,7 +337,7 @@ mod tests {
     fn times_below_a_picture_are_round_and_few_for_any_length() {
         let began = 1_714_574_467_123;
         let written = |span: i64| {
-            let ticks = ticks(Scale { from: began, to: began + span }, true);
+            let ticks = ticks(TimeScale { from: began, to: began + span }, true);
             assert!(
                 ticks.len() <= 8 && ticks.iter().all(|(at, _)| (began..=began + span).contains(at)),
                 "{span}: {ticks:?}"

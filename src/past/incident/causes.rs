@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::{Incident, LockRows, Standstill};
+use super::{Incident, LockBars, PastStandstill};
 use crate::record::history::{PastEnsembleEvent, PastFinding, PastGap};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{SessionId, TimeBounds, TimeRange, Timestamp};
@@ -40,7 +40,7 @@ const LONGEST_CHANGE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Cause<'a> {
     pub kind: CauseKind<'a>,
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<CausePiece>,
     /// How long all contenders are known to have waited within the pieces, summed up, in
     /// milliseconds.
     pub cost_ms: u64,
@@ -71,7 +71,7 @@ pub enum CauseKind<'a> {
 
 /// A part of a standstill.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece {
+pub struct CausePiece {
     /// The lock, as an index into those of the incident.
     pub lock: usize,
     pub time: TimeRange,
@@ -80,7 +80,7 @@ pub struct Piece {
 
 /// What pieces of one cause have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Key<'a> {
+enum CauseKey<'a> {
     /// An event, as an index into those of the window.
     Ensemble(usize),
     Finding(&'a str, Whose<'a>),
@@ -108,7 +108,7 @@ enum Whose<'a> {
 
 /// What a standstill is charged to.
 struct Charged<'a> {
-    key: Key<'a>,
+    key: CauseKey<'a>,
     /// The holder, as an index into the contenders of the incident.
     holder: Option<usize>,
     finding: Option<&'a PastFinding>,
@@ -120,7 +120,7 @@ struct Causes<'b, 'a> {
     /// The times in which nobody was served, the surest first, with their events.
     outages: Vec<(TimeRange, usize)>,
     found: Vec<Cause<'a>>,
-    by_key: FxHashMap<Key<'a>, usize>,
+    by_key: FxHashMap<CauseKey<'a>, usize>,
 }
 
 /// Charges every standstill to its causes. Returns them in the order of
@@ -130,7 +130,7 @@ pub fn causes<'a>(incident: &Incident<'a>) -> Vec<Cause<'a>> {
     for (at, event) in incident.window.ensemble.iter().enumerate() {
         // It is told even if no lock stood.
         if event.what == EnsembleEventKind::NoMajority {
-            let _ = causes.cause(Key::Ensemble(at));
+            let _ = causes.cause(CauseKey::Ensemble(at));
         }
     }
     for (at, lock) in incident.locks.iter().enumerate() {
@@ -198,7 +198,7 @@ fn covers_most(time: TimeRange, parts: &[TimeRange]) -> bool {
 }
 
 impl<'a> Causes<'_, 'a> {
-    fn charge(&mut self, at: usize, lock: &LockRows<'a>, found: &Standstill) {
+    fn charge(&mut self, at: usize, lock: &LockBars<'a>, found: &PastStandstill) {
         let mut rest = vec![found.time];
         for outage in 0..self.outages.len() {
             let (time, event) = self.outages[outage];
@@ -207,14 +207,14 @@ impl<'a> Causes<'_, 'a> {
             }
             let within: Vec<TimeRange> = rest.iter().filter_map(|part| part.within(time)).collect();
             rest = rest.iter().flat_map(|part| outside(*part, time)).collect();
-            self.cause(Key::Ensemble(event)).add(at, lock, &within);
+            self.cause(CauseKey::Ensemble(event)).add(at, lock, &within);
         }
         if rest.is_empty() {
             return;
         }
         let Charged { key, holder, finding } = self.charged(at, lock, found, &rest);
-        let is_told =
-            length(&rest) >= MIN_TOLD && matches!(key, Key::SessionEnd(_) | Key::Kept(_) | Key::NobodyHeld(_));
+        let is_told = length(&rest) >= MIN_TOLD
+            && matches!(key, CauseKey::SessionEnd(_) | CauseKey::Kept(_) | CauseKey::NobodyHeld(_));
         let meanwhile = if is_told { self.meanwhile(lock, found, &rest) } else { None };
         let cause = self.cause(key);
         cause.add(at, lock, &rest);
@@ -240,9 +240,9 @@ impl<'a> Causes<'_, 'a> {
             let rest = |parts: Vec<_>, told| parts.into_iter().flat_map(|part| outside(part, told)).collect();
             let parts = told.iter().copied().fold(vec![*time], rest);
             told.push(*time);
-            let Some(at) = self.by_key.get(&Key::Ensemble(*event)) else { continue };
+            let Some(at) = self.by_key.get(&CauseKey::Ensemble(*event)) else { continue };
             let stood: BTreeSet<usize> = self.found[*at].pieces.iter().map(|piece| piece.lock).collect();
-            let most = |lock: &LockRows<'_>| parts.iter().map(|part| lock.waits.most_cost_ms(*part)).sum::<u64>();
+            let most = |lock: &LockBars<'_>| parts.iter().map(|part| lock.waits.most_cost_ms(*part)).sum::<u64>();
             let most = stood.iter().map(|at| most(&self.incident.locks[*at])).fold(0, u64::saturating_add);
             let cause = &mut self.found[*at];
             cause.most_cost_ms = cause.most_cost_ms.max(most);
@@ -250,16 +250,16 @@ impl<'a> Causes<'_, 'a> {
     }
 
     /// Returns the cause of a key, which may have no pieces yet.
-    fn cause(&mut self, key: Key<'a>) -> &mut Cause<'a> {
+    fn cause(&mut self, key: CauseKey<'a>) -> &mut Cause<'a> {
         let at = *self.by_key.entry(key).or_insert_with(|| {
             let window = self.incident.window;
             let kind = match key {
-                Key::Ensemble(at) => CauseKind::Ensemble(&window.ensemble[at]),
-                Key::Finding(..) => CauseKind::Findings(Vec::new()),
-                Key::NotSeen(at) => CauseKind::NotSeen(&window.gaps[at]),
-                Key::SessionEnd(_) => CauseKind::SessionEnd,
-                Key::Kept(_) => CauseKind::Kept,
-                Key::NobodyHeld(_) => CauseKind::NobodyHeld,
+                CauseKey::Ensemble(at) => CauseKind::Ensemble(&window.ensemble[at]),
+                CauseKey::Finding(..) => CauseKind::Findings(Vec::new()),
+                CauseKey::NotSeen(at) => CauseKind::NotSeen(&window.gaps[at]),
+                CauseKey::SessionEnd(_) => CauseKind::SessionEnd,
+                CauseKey::Kept(_) => CauseKind::Kept,
+                CauseKey::NobodyHeld(_) => CauseKind::NobodyHeld,
             };
             let (pieces, holders) = (Vec::new(), Vec::new());
             self.found.push(Cause { kind, pieces, cost_ms: 0, most_cost_ms: 0, holders, beside: 0, meanwhile: None });
@@ -269,16 +269,16 @@ impl<'a> Causes<'_, 'a> {
     }
 
     /// Returns what a standstill is charged to, as far as the ensemble is not its cause.
-    fn charged(&self, at: usize, lock: &LockRows<'a>, found: &Standstill, rest: &[TimeRange]) -> Charged<'a> {
+    fn charged(&self, at: usize, lock: &LockBars<'a>, found: &PastStandstill, rest: &[TimeRange]) -> Charged<'a> {
         let window = self.incident.window;
         let first = found.holders.first().copied();
-        let kept = first.map_or(Key::NobodyHeld(at), Key::Kept);
+        let kept = first.map_or(CauseKey::NobodyHeld(at), CauseKey::Kept);
         if length(rest) < MIN_TOLD {
             return Charged { key: kept, holder: first, finding: None };
         }
         if let Some(finding) = self.finding(lock, found, rest) {
             let holder = self.holder_with(finding, found);
-            let key = Key::Finding(&finding.code, self.whose(at, holder, finding));
+            let key = CauseKey::Finding(&finding.code, self.whose(at, holder, finding));
             return Charged { key, holder: holder.or(first), finding: Some(finding) };
         }
         let is_slow = |event: &PastEnsembleEvent| {
@@ -288,9 +288,9 @@ impl<'a> Causes<'_, 'a> {
             |gap: &PastGap| covers_most(TimeRange { from: gap.from, to: gap.to.unwrap_or(window.known_until) }, rest);
         let expired = || found.holders.iter().find_map(|holder| Some((self.expiry(*holder, rest)?, *holder)));
         let (key, holder) = if let Some(event) = window.ensemble.iter().position(is_slow) {
-            (Key::Ensemble(event), None)
+            (CauseKey::Ensemble(event), None)
         } else if let Some(gap) = window.gaps.iter().position(is_gap) {
-            (Key::NotSeen(gap), None)
+            (CauseKey::NotSeen(gap), None)
         } else if let Some((key, holder)) = expired() {
             (key, Some(holder))
         } else {
@@ -300,7 +300,7 @@ impl<'a> Causes<'_, 'a> {
     }
 
     /// Returns the finding that covers most of the rest, first among those about a holder.
-    fn finding(&self, lock: &LockRows<'a>, found: &Standstill, rest: &[TimeRange]) -> Option<&'a PastFinding> {
+    fn finding(&self, lock: &LockBars<'a>, found: &PastStandstill, rest: &[TimeRange]) -> Option<&'a PastFinding> {
         let until = self.incident.window.known_until;
         let explains = |finding: &&PastFinding| {
             let stood = finding.cleared_at.unwrap_or(until).since(finding.raised_at);
@@ -321,7 +321,7 @@ impl<'a> Causes<'_, 'a> {
     }
 
     /// Returns the finding that stood longest beside the rest. Critical ones are told by themselves.
-    fn meanwhile(&self, lock: &LockRows<'a>, found: &Standstill, rest: &[TimeRange]) -> Option<&'a PastFinding> {
+    fn meanwhile(&self, lock: &LockBars<'a>, found: &PastStandstill, rest: &[TimeRange]) -> Option<&'a PastFinding> {
         let until = self.incident.window.known_until;
         let beside = |finding: &PastFinding| {
             let time = TimeRange { from: finding.raised_at, to: finding.cleared_at.unwrap_or(until) };
@@ -337,11 +337,11 @@ impl<'a> Causes<'_, 'a> {
     }
 
     /// Returns whether a finding is about a holder.
-    fn is_about(&self, finding: &PastFinding, found: &Standstill) -> bool {
+    fn is_about(&self, finding: &PastFinding, found: &PastStandstill) -> bool {
         self.holder_with(finding, found).is_some()
     }
 
-    fn holder_with(&self, finding: &PastFinding, found: &Standstill) -> Option<usize> {
+    fn holder_with(&self, finding: &PastFinding, found: &PastStandstill) -> Option<usize> {
         let node = finding.node.as_deref()?;
         found.holders.iter().copied().find(|at| self.incident.contender(*at).is_some_and(|past| past.node == node))
     }
@@ -360,7 +360,7 @@ impl<'a> Causes<'_, 'a> {
     /// Returns what to charge if the end of a holder's session explains most of the rest. A session
     /// expires when it was not heard for its timeout, so that it explains no more than that. After an
     /// outage it says nothing of its client, which nobody could hear.
-    fn expiry(&self, holder: usize, rest: &[TimeRange]) -> Option<Key<'a>> {
+    fn expiry(&self, holder: usize, rest: &[TimeRange]) -> Option<CauseKey<'a>> {
         let past = self.incident.contender(holder).filter(|past| past.end == ContenderEnd::Expired)?;
         let ended = past.ended?;
         let unheard = TimeRange { from: ended.after.minus(LONGEST_TIMEOUT), to: ended.before };
@@ -371,15 +371,15 @@ impl<'a> Causes<'_, 'a> {
             let what = self.incident.window.ensemble[*event].what;
             what != EnsembleEventKind::LeaderChanged && time.within(unheard).is_some()
         });
-        let outage = outages.next().map(|(_, event)| Key::Ensemble(*event));
-        Some(outage.unwrap_or(Key::SessionEnd(past.session.map_or(Whose::Holder(holder), Whose::Session))))
+        let outage = outages.next().map(|(_, event)| CauseKey::Ensemble(*event));
+        Some(outage.unwrap_or(CauseKey::SessionEnd(past.session.map_or(Whose::Holder(holder), Whose::Session))))
     }
 }
 
 impl Cause<'_> {
-    fn add(&mut self, at: usize, lock: &LockRows<'_>, parts: &[TimeRange]) {
+    fn add(&mut self, at: usize, lock: &LockBars<'_>, parts: &[TimeRange]) {
         for part in parts {
-            let piece = Piece { lock: at, time: *part, cost_ms: lock.waits.cost_ms(*part) };
+            let piece = CausePiece { lock: at, time: *part, cost_ms: lock.waits.cost_ms(*part) };
             self.cost_ms = self.cost_ms.saturating_add(piece.cost_ms);
             self.most_cost_ms = self.most_cost_ms.saturating_add(piece.cost_ms);
             self.pieces.push(piece);
@@ -459,7 +459,7 @@ fn is_explained(incident: &Incident<'_>, finding: &PastFinding, time: TimeRange,
 
 /// Returns when a finding stood. That nobody leads is found late: the time is that between two
 /// leaders, with the earlier one.
-fn stood(incident: &Incident<'_>, lock: &LockRows<'_>, finding: &PastFinding) -> (TimeRange, Option<usize>) {
+fn stood(incident: &Incident<'_>, lock: &LockBars<'_>, finding: &PastFinding) -> (TimeRange, Option<usize>) {
     let raised = finding.raised_at;
     let mut time = TimeRange { from: raised, to: finding.cleared_at.unwrap_or(incident.window.known_until) };
     if Code::from_id(&finding.code) != Some(Code::NobodyLeads) {

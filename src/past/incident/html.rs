@@ -12,7 +12,7 @@ use maud::{Markup, html};
 
 use super::bars::picture;
 use super::paragraphs::told;
-use super::{Incident, LockRows, Standstill, bars, words};
+use super::{Incident, LockBars, PastStandstill, bars, words};
 use crate::record::history::{PastContender, clock_sentence};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::Timestamp;
@@ -66,7 +66,7 @@ fn legend() -> Markup {
     }
 }
 
-fn figure(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -> Markup {
+fn figure(incident: &Incident<'_>, lock: &LockBars<'_>, utc: bool) -> Markup {
     let (drawn, left_out) = picture(incident, lock, utc);
     html! {
         figure {
@@ -108,7 +108,7 @@ fn standstills(incident: &Incident<'_>, utc: bool) -> Markup {
 }
 
 /// Returns the row of a standstill, with the hold that lasted longest of it.
-fn standstill(incident: &Incident<'_>, lock: &LockRows<'_>, found: &Standstill, utc: bool) -> Markup {
+fn standstill(incident: &Incident<'_>, lock: &LockBars<'_>, found: &PastStandstill, utc: bool) -> Markup {
     let past = found.holders.first().and_then(|at| incident.contender(*at));
     let ms = u64::try_from(found.time.length().as_millis()).unwrap_or(u64::MAX);
     html! {
@@ -129,7 +129,7 @@ fn standstill(incident: &Incident<'_>, lock: &LockRows<'_>, found: &Standstill, 
 }
 
 /// Names two holders, and counts the others.
-fn holders(incident: &Incident<'_>, found: &Standstill) -> String {
+fn holders(incident: &Incident<'_>, found: &PastStandstill) -> String {
     let clients = found.holders.iter().take(MAX_HOLDERS).filter_map(|at| incident.contender(*at)).map(words::client);
     let more = found.more_holders + found.holders.len().saturating_sub(MAX_HOLDERS);
     let more = (more > 0).then(|| plural(more, "other", "others"));
@@ -173,7 +173,7 @@ fn event_table(incident: &Incident<'_>, utc: bool) -> Markup {
 const MAX_EVENTS: usize = 400;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Event {
+struct HtmlEvent {
     pub at: Timestamp,
     /// The kind of the event, as in `lockscope watch`.
     pub what: &'static str,
@@ -188,16 +188,16 @@ struct Event {
 const CERTAIN: u64 = u64::MAX;
 
 /// Returns the events, and how many are left out.
-fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
+fn events(incident: &Incident<'_>) -> (Vec<HtmlEvent>, usize) {
     let window = incident.window;
-    let mut events: Vec<Event> = Vec::new();
+    let mut events: Vec<HtmlEvent> = Vec::new();
     for past in &window.contenders {
         contender(past, &mut events);
     }
     for finding in &window.findings {
         let lock = words::lock(&finding.lock, finding.name.as_deref());
         let who = finding.node.as_deref().map(words::name).unwrap_or_default();
-        let event = |at, what, why| Event { at, what, lock: lock.clone(), who: who.clone(), why, weight: CERTAIN };
+        let event = |at, what, why| HtmlEvent { at, what, lock: lock.clone(), who: who.clone(), why, weight: CERTAIN };
         let why = format!("{}: {}", words::name(&finding.code), words::sentence(&finding.summary));
         events.push(event(finding.raised_at, "finding-raised", why));
         if let Some(cleared) = finding.cleared_at {
@@ -205,13 +205,14 @@ fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
         }
     }
     for gap in &window.gaps {
-        let event = |at, what, why| Event { at, what, lock: String::new(), who: String::new(), why, weight: CERTAIN };
+        let event =
+            |at, what, why| HtmlEvent { at, what, lock: String::new(), who: String::new(), why, weight: CERTAIN };
         events.push(event(gap.from, "gap-begins", words::sentence(&gap.reason)));
         events.extend(gap.to.map(|to| event(to, "gap-ends", String::new())));
     }
     // The gaps have what was not seen.
     for happened in window.ensemble.iter().filter(|event| event.what != EnsembleEventKind::NotSeen) {
-        let event = |at, why: &str| Event {
+        let event = |at, why: &str| HtmlEvent {
             at,
             what: happened.what.id(),
             lock: String::new(),
@@ -225,7 +226,7 @@ fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
     }
     for attempts in &window.attempts {
         let session = || attempts.session.map_or_else(String::new, |session| format!("session {session}"));
-        events.push(Event {
+        events.push(HtmlEvent {
             at: attempts.from,
             what: "tried-in-vain",
             lock: attempts.lock.as_deref().map(words::name).unwrap_or_default(),
@@ -235,7 +236,7 @@ fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
         });
     }
     for deletion in &window.deletions {
-        events.push(Event {
+        events.push(HtmlEvent {
             at: deletion.at,
             what: "deletion",
             lock: words::name(&deletion.lock),
@@ -254,11 +255,11 @@ fn events(incident: &Incident<'_>) -> (Vec<Event>, usize) {
     (events, left_out)
 }
 
-fn contender(past: &PastContender, events: &mut Vec<Event>) {
+fn contender(past: &PastContender, events: &mut Vec<HtmlEvent>) {
     let weight = past.held_at_least_ms().unwrap_or(0).max(past.waited_ms().unwrap_or(0));
     let mut add = |at: Timestamp, what, why: String| {
         let (lock, who) = (words::lock(&past.lock, past.name.as_deref()), words::client(past));
-        events.push(Event { at, what, lock, who, why, weight });
+        events.push(HtmlEvent { at, what, lock, who, why, weight });
     };
     let ms = |ms: Option<u64>| ms.map(|ms| latency(std::time::Duration::from_millis(ms)));
     if let Some(came) = past.enqueued_at {
@@ -294,7 +295,7 @@ fn contender(past: &PastContender, events: &mut Vec<Event>) {
 
 /// One ensemble of an overview.
 #[derive(Clone, Debug)]
-pub struct EnsembleRow {
+pub struct EnsembleHtmlRow {
     name: String,
     connect: String,
     /// The file of its page, relative to the overview.
@@ -310,7 +311,7 @@ pub struct EnsembleRow {
     clock_ahead_ms: i64,
 }
 
-impl EnsembleRow {
+impl EnsembleHtmlRow {
     /// Sums up an incident. `page` is the file of its page, relative to the overview.
     pub fn new(name: &str, connect: &str, page: &str, clock_ahead_ms: i64, incident: &Incident<'_>) -> Self {
         let window = incident.window;
@@ -334,7 +335,7 @@ impl EnsembleRow {
 
 /// Returns the overview as the text of an HTML file, the ensembles with the most waiting first.
 /// `failed` are ensembles without a page, each with the reason. Times are local unless `utc` is set.
-pub fn overview(mut rows: Vec<EnsembleRow>, failed: &[(String, String)], utc: bool) -> String {
+pub fn overview(mut rows: Vec<EnsembleHtmlRow>, failed: &[(String, String)], utc: bool) -> String {
     rows.sort_by_key(|row| Reverse((row.waited, row.critical, row.warning)));
     let body = html! {
         main {

@@ -43,8 +43,8 @@ use rustc_hash::FxHashMap;
 use crate::record::history::{PastAttempts, PastContender, PastFinding, PastWindow};
 use lockscope_base::znode::{SessionId, TimeBounds, TimeRange, Timestamp};
 
-pub use html::{EnsembleRow, html, overview};
-pub use trace::{Traces, trace};
+pub use html::{EnsembleHtmlRow, html, overview};
+pub use trace::{IncidentTraces, trace};
 
 #[cfg(test)]
 mod testing;
@@ -66,20 +66,20 @@ mod queue_lengths_tests;
 pub struct Incident<'a> {
     window: &'a PastWindow,
     /// The locks, those with the most waiting first.
-    locks: Vec<LockRows<'a>>,
+    locks: Vec<LockBars<'a>>,
 }
 
 #[derive(Debug)]
-struct LockRows<'a> {
+struct LockBars<'a> {
     pub path: &'a str,
     pub name: Option<&'a str>,
     /// The indexes of the lock's contenders, in the order in which they were first seen.
     pub contenders: Vec<usize>,
-    pub waits: Waits,
+    pub waits: KnownWaits,
     /// The attempts in vain, in the order of time.
     pub attempts: Vec<&'a PastAttempts>,
     /// The standstills, those with the most waiting first.
-    pub standstills: Vec<Standstill>,
+    pub standstills: Vec<PastStandstill>,
     pub findings: Vec<&'a PastFinding>,
 }
 
@@ -107,9 +107,9 @@ impl<'a> Incident<'a> {
             standstills.sort_by_key(|found| (Reverse(found.cost_ms), found.time));
             let is_here = |finding: &&PastFinding| finding.lock == path && finding.name.as_deref() == name;
             let findings = window.findings.iter().filter(is_here).collect();
-            LockRows { path, name, contenders, waits, attempts, standstills, findings }
+            LockBars { path, name, contenders, waits, attempts, standstills, findings }
         };
-        let mut locks: Vec<LockRows<'a>> = by_lock.into_iter().map(rows).collect();
+        let mut locks: Vec<LockBars<'a>> = by_lock.into_iter().map(rows).collect();
         locks.sort_by_cached_key(|lock| {
             (Reverse(lock.cost_ms()), Reverse(lock.findings.len()), Reverse(lock.contenders.len()))
         });
@@ -118,15 +118,15 @@ impl<'a> Incident<'a> {
 
     /// Returns the standstills of all locks with their locks, those with the most waiting first, up
     /// to `most`.
-    fn costliest(&self, most: usize) -> Vec<(&LockRows<'a>, &Standstill)> {
+    fn costliest(&self, most: usize) -> Vec<(&LockBars<'a>, &PastStandstill)> {
         let of_lock = |lock| Self::standstills_of(lock).take(most);
-        let mut all: Vec<(&LockRows<'a>, &Standstill)> = self.locks.iter().flat_map(of_lock).collect();
+        let mut all: Vec<(&LockBars<'a>, &PastStandstill)> = self.locks.iter().flat_map(of_lock).collect();
         all.sort_by_key(|(lock, found)| (Reverse(found.cost_ms), found.time, lock.path, lock.name));
         all.truncate(most);
         all
     }
 
-    fn standstills_of<'b>(lock: &'b LockRows<'a>) -> impl Iterator<Item = (&'b LockRows<'a>, &'b Standstill)> {
+    fn standstills_of<'b>(lock: &'b LockBars<'a>) -> impl Iterator<Item = (&'b LockBars<'a>, &'b PastStandstill)> {
         lock.standstills.iter().map(move |found| (lock, found))
     }
 
@@ -137,7 +137,7 @@ impl<'a> Incident<'a> {
 
     /// Returns how long all contenders waited, summed up, in milliseconds.
     fn cost_ms(&self) -> u64 {
-        self.locks.iter().map(LockRows::cost_ms).fold(0, u64::saturating_add)
+        self.locks.iter().map(LockBars::cost_ms).fold(0, u64::saturating_add)
     }
 
     /// Returns a contender by its index.
@@ -150,7 +150,7 @@ impl<'a> Incident<'a> {
     }
 }
 
-impl LockRows<'_> {
+impl LockBars<'_> {
     /// Returns how long all contenders waited, summed up, in milliseconds.
     pub fn cost_ms(&self) -> u64 {
         self.standstills.iter().map(|found| found.cost_ms).fold(0, u64::saturating_add)
@@ -175,7 +175,7 @@ const MAX_COMPARED: usize = 64;
 
 /// A longest time in which at least one contender waited for a lock and nobody acquired it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Standstill {
+struct PastStandstill {
     pub time: TimeRange,
     /// Those that held during most of it, as indexes into the contenders of the incident, the longest
     /// first. Empty if no holder is known.
@@ -190,7 +190,7 @@ struct Standstill {
 
 /// The known time of a hold.
 #[derive(Clone, Copy, Debug)]
-struct Hold {
+struct KnownHold {
     time: TimeRange,
     /// The holder, as an index into the contenders of the incident.
     at: usize,
@@ -199,17 +199,17 @@ struct Hold {
 /// The holds of a lock in the order of their beginnings.
 #[derive(Debug)]
 struct Holds {
-    holds: Vec<Hold>,
+    holds: Vec<KnownHold>,
     /// The latest end of the holds up to each of them.
     latest: Vec<Timestamp>,
 }
 
 impl Holds {
     fn of(contenders: &[PastContender], of: &[usize], window: TimeRange) -> Self {
-        let hold = |at: &usize| Some(Hold { time: certain_hold(contenders.get(*at)?, window)?, at: *at });
-        let mut holds: Vec<Hold> = of.iter().filter_map(hold).collect();
+        let hold = |at: &usize| Some(KnownHold { time: certain_hold(contenders.get(*at)?, window)?, at: *at });
+        let mut holds: Vec<KnownHold> = of.iter().filter_map(hold).collect();
         holds.sort_unstable_by_key(|hold| (hold.time, hold.at));
-        let later = |latest: &mut Timestamp, hold: &Hold| {
+        let later = |latest: &mut Timestamp, hold: &KnownHold| {
             *latest = hold.time.to.max(*latest);
             Some(*latest)
         };
@@ -234,27 +234,27 @@ fn standstills(
     of: &[usize],
     attempts: &[&PastAttempts],
     window: TimeRange,
-) -> (Waits, Vec<Standstill>) {
+) -> (KnownWaits, Vec<PastStandstill>) {
     let holds = Holds::of(contenders, of, window);
     let queued = || of.iter().filter_map(|at| contenders.get(*at)).filter(|past| !holds.joined(past));
-    let tries = tries(attempts, window).into_iter().map(|certain| Wait { certain, latest: certain.to });
-    let waits = Waits::of(queued().filter_map(|past| wait(past, window)).chain(tries).collect());
+    let tries = tries(attempts, window).into_iter().map(|certain| KnownWait { certain, latest: certain.to });
+    let waits = KnownWaits::of(queued().filter_map(|past| wait(past, window)).chain(tries).collect());
     let mut acquired: Vec<Timestamp> = queued().filter_map(|past| Some(past.acquired?.before)).collect();
     acquired.sort_unstable();
-    let standstill = |time| Standstill {
+    let standstill = |time| PastStandstill {
         time,
         holders: Vec::new(),
         more_holders: 0,
         waiters: waits.count(time),
         cost_ms: waits.cost_ms(time),
     };
-    let mut found: Vec<Standstill> = waits.cut_at(&acquired).into_iter().map(standstill).collect();
+    let mut found: Vec<PastStandstill> = waits.cut_at(&acquired).into_iter().map(standstill).collect();
     add_holders(&mut found, &holds.holds);
     (waits, found)
 }
 
 /// Adds the holders to standstills in the order of time.
-fn add_holders(found: &mut [Standstill], holds: &[Hold]) {
+fn add_holders(found: &mut [PastStandstill], holds: &[KnownHold]) {
     let mut standing: BTreeSet<usize> = BTreeSet::new();
     let mut ends: BinaryHeap<Reverse<(Timestamp, usize)>> = BinaryHeap::new();
     let mut next = 0;
@@ -292,17 +292,17 @@ fn certain_hold(past: &PastContender, window: TimeRange) -> Option<TimeRange> {
 
 /// A time in which a contender waited.
 #[derive(Clone, Copy, Debug)]
-struct Wait {
+struct KnownWait {
     pub certain: TimeRange,
     /// The latest end: what ended while nothing was seen is found afterwards.
     pub latest: Timestamp,
 }
 
 /// Returns the time in which a contender waited, within the window.
-fn wait(past: &PastContender, window: TimeRange) -> Option<Wait> {
+fn wait(past: &PastContender, window: TimeRange) -> Option<KnownWait> {
     let until = past.acquired.or(past.ended).unwrap_or(TimeBounds::exact(past.known_until));
     let certain = TimeRange { from: past.enqueued_at?, to: until.after }.within(window)?;
-    Some(Wait { certain, latest: until.before.min(window.to).max(certain.to) })
+    Some(KnownWait { certain, latest: until.before.min(window.to).max(certain.to) })
 }
 
 /// Returns the time in which a contender is known to have waited, within the window.
@@ -329,7 +329,7 @@ fn tries(attempts: &[&PastAttempts], window: TimeRange) -> Vec<TimeRange> {
 
 /// The times in which contenders waited for a lock.
 #[derive(Debug, Default)]
-struct Waits {
+struct KnownWaits {
     /// The longest times in which at least one waited at every moment, in order.
     merged: Vec<TimeRange>,
     starts: Moments,
@@ -337,11 +337,11 @@ struct Waits {
     latest_ends: Moments,
 }
 
-impl Waits {
-    pub fn of(mut waits: Vec<Wait>) -> Self {
+impl KnownWaits {
+    pub fn of(mut waits: Vec<KnownWait>) -> Self {
         waits.sort_unstable_by_key(|wait| wait.certain);
         let mut merged: Vec<TimeRange> = Vec::new();
-        for Wait { certain, .. } in &waits {
+        for KnownWait { certain, .. } in &waits {
             match merged.last_mut() {
                 Some(last) if certain.from <= last.to => last.to = last.to.max(certain.to),
                 _ => merged.push(*certain),

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::causes::{Cause, CauseKind, Critical, LONGEST_TIMEOUT, MIN_TOLD, causes, is_moment, time_of, untold};
-use super::words::{Times, calm, held};
+use super::words::{ShownTimes, calm, held};
 use super::{Incident, words};
 use crate::record::history::{PastContender, PastEnsembleEvent, PastFinding, PastGap};
 use crate::record::tables::ContenderEnd;
@@ -28,7 +28,7 @@ const MIN_COST_MS: u64 = 60_000;
 
 /// What is told of an incident.
 #[derive(Debug)]
-pub struct Told<'a> {
+pub struct Narrative<'a> {
     pub paragraphs: Vec<Paragraph<'a>>,
     /// What has no paragraph, in sentences.
     pub left_out: Vec<String>,
@@ -56,7 +56,7 @@ pub struct Paragraph<'a> {
     pub text: String,
 }
 
-impl Told<'_> {
+impl Narrative<'_> {
     /// Returns whether a paragraph tells of a gap.
     pub fn has(&self, gap: &PastGap) -> bool {
         self.paragraphs.iter().any(|paragraph| paragraph.gap.is_some_and(|told| std::ptr::eq(told, gap)))
@@ -64,7 +64,7 @@ impl Told<'_> {
 }
 
 /// Tells an incident.
-pub fn told<'a>(incident: &Incident<'a>, utc: bool) -> Told<'a> {
+pub fn told<'a>(incident: &Incident<'a>, utc: bool) -> Narrative<'a> {
     let all = incident.cost_ms();
     let is_worth = |cause: &Cause<'_>| match cause.kind {
         CauseKind::Ensemble(event) if event.what == EnsembleEventKind::NoMajority => {
@@ -102,16 +102,16 @@ pub fn told<'a>(incident: &Incident<'a>, utc: bool) -> Told<'a> {
             plural(unnamed, "other critical finding has", "other critical findings have")
         ));
     }
-    let times = Times::of(incident, utc);
+    let times = ShownTimes::of(incident, utc);
     let paragraphs = worth.iter().map(|cause| of_cause(incident, cause, times));
     let paragraphs: Vec<_> =
         paragraphs.chain(critical.iter().map(|found| of_critical(incident, found, times))).collect();
     let calm = paragraphs.is_empty().then(|| calm(incident));
-    Told { paragraphs, left_out, calm }
+    Narrative { paragraphs, left_out, calm }
 }
 
-fn of_cause<'a>(incident: &Incident<'a>, cause: &Cause<'a>, times: Times) -> Paragraph<'a> {
-    let stood = Stood::of(incident, cause);
+fn of_cause<'a>(incident: &Incident<'a>, cause: &Cause<'a>, times: ShownTimes) -> Paragraph<'a> {
+    let stood = StoodStill::of(incident, cause);
     let until = incident.window.known_until;
     let (mut finding, mut gap_told) = (None, None);
     let (kind, time, text) = match &cause.kind {
@@ -163,7 +163,7 @@ fn of_cause<'a>(incident: &Incident<'a>, cause: &Cause<'a>, times: Times) -> Par
     }
 }
 
-fn of_event(incident: &Incident<'_>, event: &PastEnsembleEvent, stood: &Stood, times: Times) -> String {
+fn of_event(incident: &Incident<'_>, event: &PastEnsembleEvent, stood: &StoodStill, times: ShownTimes) -> String {
     let until = incident.window.known_until;
     let widest = time_of(event, until);
     let certain = TimeRange { from: event.began.before, to: event.ended.map_or(until, |ended| ended.after) }.length();
@@ -206,7 +206,7 @@ fn ended_sessions(incident: &Incident<'_>, time: TimeRange) -> usize {
 }
 
 /// Describes the holds of a cause.
-fn holders(incident: &Incident<'_>, cause: &Cause<'_>, times: Times) -> String {
+fn holders(incident: &Incident<'_>, cause: &Cause<'_>, times: ShownTimes) -> String {
     let Some(past) = cause.holders.first().and_then(|at| incident.contender(*at)) else {
         return "nobody is known to have held it".to_owned();
     };
@@ -228,7 +228,7 @@ fn meanwhile(cause: &Cause<'_>) -> String {
     format!(" (meanwhile: {}{})", words::name(&finding.code), lasted.unwrap_or_default())
 }
 
-fn of_critical<'a>(incident: &Incident<'a>, critical: &Critical<'a>, times: Times) -> Paragraph<'a> {
+fn of_critical<'a>(incident: &Incident<'a>, critical: &Critical<'a>, times: ShownTimes) -> Paragraph<'a> {
     let Critical { lock, finding, time, more, last_leader } = critical;
     let rows = &incident.locks[*lock];
     let name = words::lock(rows.path, rows.name);
@@ -298,7 +298,7 @@ fn meaning(code: &str) -> Option<&'static str> {
 
 /// The locks that stood because of one cause.
 #[derive(Debug)]
-struct Stood {
+struct StoodStill {
     /// The locks, as indexes into those of the incident, those with the most waiting first.
     pub locks: Vec<usize>,
     /// From the first to the last moment.
@@ -324,7 +324,7 @@ struct OfLock {
     cost_ms: u64,
 }
 
-impl Stood {
+impl StoodStill {
     pub fn of(incident: &Incident<'_>, cause: &Cause<'_>) -> Self {
         let mut of_locks: BTreeMap<usize, OfLock> = BTreeMap::new();
         for piece in &cause.pieces {
@@ -352,7 +352,7 @@ impl Stood {
     }
 
     /// Returns a clause such as `/a stood for 27s from 14:41:12.000 on, 2 waited 49s in all`.
-    pub fn with_times(&self, times: Times) -> String {
+    pub fn with_times(&self, times: ShownTimes) -> String {
         let up_to = if self.locks.len() > 1 { "up to " } else { "" };
         let parts = match self.parts {
             parts if parts > 1 && self.locks.len() == 1 => format!(" in {parts} parts"),

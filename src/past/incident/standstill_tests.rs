@@ -7,12 +7,12 @@ use crate::incident::testing::{at, contender, holder, reader};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::TimeBounds;
 
-fn of(contenders: &[PastContender]) -> Vec<Standstill> {
+fn of(contenders: &[PastContender]) -> Vec<PastStandstill> {
     let all: Vec<usize> = (0..contenders.len()).collect();
     standstills(contenders, &all, &[], TimeRange { from: at(0), to: at(60_000) }).1
 }
 
-fn times(found: &[Standstill]) -> Vec<(i64, i64)> {
+fn times(found: &[PastStandstill]) -> Vec<(i64, i64)> {
     found.iter().map(|found| (found.time.from.0 - at(0).0, found.time.to.0 - at(0).0)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Incidents made by hand, for tests.
 
 use crate::record::history::{PastContender, PastDeletion, PastEnsembleEvent, PastFinding, PastGap, PastWindow};
-use crate::record::tables::{ContenderEnd, Source};
+use crate::record::tables::{ContenderEnd, RowSource};
 use lockscope_base::znode::{SessionId, TimeBounds, Timestamp};
 use lockscope_model::ensemble::EnsembleEventKind;
 
@@ -30,7 +30,7 @@ pub(super) fn contender(node: &str, enqueued_at: Timestamp) -> PastContender {
         ended: None,
         end: ContenderEnd::Open,
         deleted_by: None,
-        source: Source::Watched,
+        source: RowSource::Watched,
         known_until: at(60_000),
     }
 }

@@ -25,7 +25,7 @@ use serde_json::{Map, Value, json};
 
 use super::causes::time_of;
 use super::paragraphs::told;
-use super::{Incident, LockRows, certain_hold, certain_wait, queue_lengths, words};
+use super::{Incident, LockBars, certain_hold, certain_wait, queue_lengths, words};
 use crate::record::history::{PastContender, PastEnsembleEvent, PastGap};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{TimeRange, Timestamp};
@@ -109,21 +109,21 @@ pub fn trace(incident: &Incident<'_>) -> serde_json::Result<String> {
 
 /// The trace of several ensembles, whose processes are named after their ensemble.
 #[derive(Debug)]
-pub struct Traces {
+pub struct IncidentTraces {
     trace: TraceEvents,
     ensembles: Map<String, Value>,
     /// The number of processes before the next ensemble.
     processes: usize,
 }
 
-impl Default for Traces {
+impl Default for IncidentTraces {
     fn default() -> Self {
         let trace = TraceEvents { events: Vec::new(), next_thread: FIRST_THREAD, next_flow: 0 };
         Self { trace, ensembles: Map::new(), processes: 0 }
     }
 }
 
-impl Traces {
+impl IncidentTraces {
     /// Adds the incident of an ensemble.
     pub fn add(&mut self, ensemble: &str, incident: &Incident<'_>) {
         let first = self.trace.events.len();
@@ -235,7 +235,7 @@ impl TraceEvents {
         lanes.into_iter().map(|lane| first + lane).collect()
     }
 
-    fn lock(&mut self, incident: &Incident<'_>, lock: &LockRows<'_>, at: usize, shown: &[bool]) {
+    fn lock(&mut self, incident: &Incident<'_>, lock: &LockBars<'_>, at: usize, shown: &[bool]) {
         let (window, pid) = (incident.times(), RECORDING + 1 + at);
         let here: Vec<&PastContender> =
             lock.contenders.iter().filter(|at| shown[**at]).filter_map(|at| incident.contender(*at)).collect();
@@ -313,7 +313,7 @@ impl TraceEvents {
 }
 
 /// Adds the queue length at each change.
-fn counter(incident: &Incident<'_>, lock: &LockRows<'_>, pid: usize, events: &mut Vec<TraceEvent>) {
+fn counter(incident: &Incident<'_>, lock: &LockBars<'_>, pid: usize, events: &mut Vec<TraceEvent>) {
     let lengths = queue_lengths(&incident.window.contenders, &lock.contenders, incident.times(), COUNTER_STEPS);
     let (from, to) = (incident.window.from, incident.window.to);
     let mut last = None;

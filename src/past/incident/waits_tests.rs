@@ -7,9 +7,9 @@ fn range((from, to): (i64, i64)) -> TimeRange {
 }
 
 /// Waits, each with a latest end five milliseconds after it.
-fn waits<const N: usize>(times: [(i64, i64); N]) -> Waits {
-    let wait = |time: TimeRange| Wait { certain: time, latest: Timestamp(time.to.0 + 5) };
-    Waits::of(times.map(range).map(wait).to_vec())
+fn waits<const N: usize>(times: [(i64, i64); N]) -> KnownWaits {
+    let wait = |time: TimeRange| KnownWait { certain: time, latest: Timestamp(time.to.0 + 5) };
+    KnownWaits::of(times.map(range).map(wait).to_vec())
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn waiters_are_counted_and_their_times_summed_up_within_any_time() {
     assert_eq!(told((20, 25)), (1, 5), "one had gone");
     assert_eq!(told((30, 50)), (0, 0));
     assert_eq!(waits.most_cost_ms(range((12, 34))), 8 + 5 + 15 + 4, "each may have ended later");
-    let none = Waits::of(Vec::new());
+    let none = KnownWaits::of(Vec::new());
     assert_eq!((none.count(range((0, 100))), none.cost_ms(range((0, 100)))), (0, 0));
 }
 

@@ -73,7 +73,7 @@ pub fn period(from: Timestamp, to: Timestamp, utc: bool) -> String {
 
 /// Writes times: with the date where the time of day could be mistaken.
 #[derive(Clone, Copy, Debug)]
-pub struct Times {
+pub struct ShownTimes {
     window: TimeRange,
     utc: bool,
 }
@@ -81,7 +81,7 @@ pub struct Times {
 /// Within a longer time, the time of day says too little.
 const LONGEST_DAY_MS: u128 = 24 * 3_600_000;
 
-impl Times {
+impl ShownTimes {
     pub fn of(incident: &Incident<'_>, utc: bool) -> Self {
         Self { window: incident.times(), utc }
     }
@@ -118,7 +118,7 @@ pub fn calm(incident: &Incident<'_>) -> String {
 }
 
 /// Describes the beginning and the end of a hold.
-pub fn held(past: &PastContender, times: Times) -> String {
+pub fn held(past: &PastContender, times: ShownTimes) -> String {
     let from = past.acquired.map_or_else(String::new, |acquired| match acquired.exactly() {
         Some(at) => times.at(at),
         None => format!("{} or earlier", times.at(acquired.before)),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::entry::{Chunk, Entry, EntryWriter};
+use super::entry::{Chunk, EntryWriter, StoreEntry};
 use super::memory::MAX_RECORDED_ENTRIES;
 use super::tables::TableRows;
 use super::{decode, entry};
@@ -65,7 +65,7 @@ impl GrowingSegment {
     }
 
     /// Adds an entry, which must not be older than the last one.
-    pub fn push(&mut self, at: Timestamp, entry: &Entry<'_>) -> Result<(), postcard::Error> {
+    pub fn push(&mut self, at: Timestamp, entry: &StoreEntry<'_>) -> Result<(), postcard::Error> {
         self.writer.write(at, entry)?;
         self.entries += 1;
         self.unwritten_entries += 1;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::batch::{Batch, GrowingSegment, SegmentBounds, SegmentStart};
 use super::entry;
-use super::entry::{Entry, RecordedState};
+use super::entry::{RecordedState, StoreEntry};
 use super::tables::{GapRecord, RecordedAttempts, RecordedDeletion, TableExcerpt, TableRecorder};
 use lockscope_base::znode::{NodeData, Timestamp};
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges};
@@ -83,7 +83,7 @@ impl BatchRecorder {
         let at = self.clock.seen(now);
         self.before(at, table, diagnosis);
         let change = if self.with_data { change } else { without_data(change, table) };
-        self.entry(at, &Entry::Change(Cow::Borrowed(&change)));
+        self.entry(at, &StoreEntry::Change(Cow::Borrowed(&change)));
         let happenings = table.apply(change, at);
         self.tables.happened(&happenings, table, at);
         (at, happenings)
@@ -99,7 +99,7 @@ impl BatchRecorder {
     ) -> (Timestamp, FindingChanges) {
         let at = self.at(now, table);
         self.before(at, table, diagnosis);
-        self.entry(at, &Entry::Examined);
+        self.entry(at, &StoreEntry::Examined);
         let changes = diagnosis.examine(table, at);
         self.tables.findings_changed(&changes, table, at);
         (at, changes)
@@ -115,7 +115,7 @@ impl BatchRecorder {
     ) -> Vec<Arc<Finding>> {
         let at = self.at(now, table);
         self.before(at, table, diagnosis);
-        self.entry(at, &Entry::FindingsForgotten);
+        self.entry(at, &StoreEntry::FindingsForgotten);
         let cleared = diagnosis.start_over();
         let changes = FindingChanges { raised: Vec::new(), cleared };
         self.tables.findings_changed(&changes, table, at);
@@ -225,7 +225,7 @@ impl BatchRecorder {
         }
     }
 
-    fn entry(&mut self, at: Timestamp, entry: &Entry<'_>) {
+    fn entry(&mut self, at: Timestamp, entry: &StoreEntry<'_>) {
         // An entry that cannot be encoded would count as a gap; there is no such entry.
         if self.segment.as_mut().is_some_and(|segment| segment.push(at, entry).is_err()) {
             (self.segment, self.start, self.misses_entries) = (None, None, true);

@@ -16,7 +16,7 @@ use super::bounds::{RecordOptions, SpaceKeeper, used_bytes};
 use super::memory::RowMemory;
 use super::past::segment_info;
 use super::store::{Store, StoreError};
-use super::tables::{Source, TableRecorder, TableWriter};
+use super::tables::{RowSource, TableRecorder, TableWriter};
 use super::{Past, SegmentInfo, store};
 use lockscope_base::znode::Timestamp;
 
@@ -77,11 +77,11 @@ impl BatchWriter {
 
     /// Creates the recorder for this writer and one ensemble, given by its servers and chroot.
     pub fn recorder(&mut self, connect: &str) -> Result<BatchRecorder, StoreError> {
-        self.recorder_of(connect, Source::Watched)
+        self.recorder_of(connect, RowSource::Watched)
     }
 
     /// Creates a recorder like [`recorder`](Self::recorder), for changes from elsewhere.
-    pub(crate) fn recorder_of(&mut self, connect: &str, source: Source) -> Result<BatchRecorder, StoreError> {
+    pub(crate) fn recorder_of(&mut self, connect: &str, source: RowSource) -> Result<BatchRecorder, StoreError> {
         let tables = self.tables()?.of_source(source);
         Ok(BatchRecorder::new(connect, tables, self.space.segment_bounds(), self.with_data))
     }

@@ -17,11 +17,11 @@ use rustc_hash::FxHashSet;
 use super::batch_recorder::BatchRecorder;
 use super::batch_writer::BatchWriter;
 use super::bounds::Bounds;
-use super::entry::Entry;
+use super::entry::StoreEntry;
 use super::playback::{SegmentRead, SegmentReader};
 use super::store::FILES_BESIDE;
 use super::tables::{GapRecord, TableExcerpt, TableRecorder};
-use super::{Damage, Past, ReadError, RecordOptions, RecordedState, SegmentInfo, StoreError, TimedEntry};
+use super::{Past, ReadError, RecordOptions, RecordedState, SegmentDamage, SegmentInfo, StoreError, TimedEntry};
 use lockscope_base::znode::{SessionId, TimeRange, Timestamp, Zxid};
 use lockscope_files::{FileError, NewFile};
 use lockscope_model::queue::Change;
@@ -44,7 +44,7 @@ pub struct DamagedSegment {
     /// The segment.
     pub segment: SegmentInfo,
     /// The kind of damage.
-    pub damage: Damage,
+    pub damage: SegmentDamage,
 }
 
 /// Why nothing was cut out. Each text says what to do.
@@ -77,7 +77,7 @@ pub enum CutError {
     NothingRecorded,
     /// The whole range is damaged.
     #[error("nothing of that time can be read: {0}")]
-    Damaged(Damage),
+    Damaged(SegmentDamage),
     /// The caller cancelled the cut.
     #[error("interrupted: nothing was written")]
     Interrupted,
@@ -154,8 +154,8 @@ impl HeardOf {
         Ok(heard_of)
     }
 
-    fn hear(&mut self, entry: &Entry<'_>) {
-        let Entry::Change(change) = entry else { return };
+    fn hear(&mut self, entry: &StoreEntry<'_>) {
+        let StoreEntry::Change(change) = entry else { return };
         match &**change {
             Change::Seen { node, .. } if self.nodes.len() < MAX_HEARD_OF => {
                 self.sessions.extend(node.stat.ephemeral_owner);
@@ -180,7 +180,7 @@ impl HeardOf {
 }
 
 /// The excerpt written so far.
-struct Written {
+struct WrittenExcerpt {
     batches: BatchRecorder,
     writer: BatchWriter,
     excerpt: TableExcerpt,
@@ -196,7 +196,7 @@ struct Cutter<'a> {
     target: &'a Path,
     should_stop: &'a dyn Fn() -> bool,
     heard_of: HeardOf,
-    written: Option<Written>,
+    written: Option<WrittenExcerpt>,
     flushed_at: Timestamp,
     damaged: Vec<DamagedSegment>,
 }
@@ -214,7 +214,7 @@ impl Cutter<'_> {
             reason: format!("the recording is damaged there: {damage}"),
         };
         let gaps = self.damaged.iter().map(gap).collect();
-        let Some(Written { mut batches, writer, mut excerpt, state, until }) = self.written else {
+        let Some(WrittenExcerpt { mut batches, writer, mut excerpt, state, until }) = self.written else {
             let damaged = self.damaged.first();
             return Err(damaged.map_or(CutError::NothingRecorded, |damaged| CutError::Damaged(damaged.damage)));
         };
@@ -278,16 +278,16 @@ impl Cutter<'_> {
                     self.reader.past.store.sql(|sql| TableExcerpt::read(sql, TimeRange { from: at, to }))?;
                 let tables = writer.sql(|sql| TableRecorder::of_excerpt(sql, no_data, &mut excerpt, &state, at))?;
                 batches.begin_with(&connect, tables, &state, at);
-                Written { batches, writer, excerpt, state, until: at }
+                WrittenExcerpt { batches, writer, excerpt, state, until: at }
             }
-            Some(Written { mut batches, mut writer, excerpt, state: before, until }) => {
+            Some(WrittenExcerpt { mut batches, mut writer, excerpt, state: before, until }) => {
                 writer.finish(batches.end(until, &before.table), until)?;
                 let tables = writer.sql(|sql| TableRecorder::resume_excerpt(sql, no_data, &state, at))?;
                 batches.begin_with(&connect, tables, &state, at);
-                Written { batches, writer, excerpt, state, until: at }
+                WrittenExcerpt { batches, writer, excerpt, state, until: at }
             }
         };
-        let Written { batches, writer, state, .. } = self.written.insert(written);
+        let WrittenExcerpt { batches, writer, state, .. } = self.written.insert(written);
         // Writing a state takes memory, which is freed before the entries add to the state.
         _ = writer.write_batches(batches.take_batches(at, &state.table), at);
         self.flushed_at = at;
@@ -295,7 +295,7 @@ impl Cutter<'_> {
     }
 
     fn entry(&mut self, TimedEntry { at, entry }: TimedEntry) -> Result<(), CutError> {
-        let Some(Written { batches, writer, excerpt, state, until }) = &mut self.written else { return Ok(()) };
+        let Some(WrittenExcerpt { batches, writer, excerpt, state, until }) = &mut self.written else { return Ok(()) };
         if at.since(self.flushed_at) >= FLUSH_INTERVAL {
             add_others(excerpt, batches, at);
             _ = writer.write_batches(batches.take_batches(*until, &state.table), *until);
@@ -309,9 +309,9 @@ impl Cutter<'_> {
         }
         let RecordedState { table, diagnosis } = state;
         match entry {
-            Entry::Change(change) => _ = batches.apply(change.into_owned(), at, table, diagnosis),
-            Entry::Examined => _ = batches.examine(at, table, diagnosis),
-            Entry::FindingsForgotten => _ = batches.forget_findings(at, table, diagnosis),
+            StoreEntry::Change(change) => _ = batches.apply(change.into_owned(), at, table, diagnosis),
+            StoreEntry::Examined => _ = batches.examine(at, table, diagnosis),
+            StoreEntry::FindingsForgotten => _ = batches.forget_findings(at, table, diagnosis),
         }
         *until = at;
         Ok(())

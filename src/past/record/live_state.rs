@@ -12,7 +12,7 @@ use super::batch_writer::{BatchWriter, LostBatches};
 use super::bounds::RecordOptions;
 use super::store::StoreError;
 use super::tables::GapRecord;
-use super::{BatchRecorder, Entry, Played, RecordedState};
+use super::{BatchRecorder, PlayedEntry, RecordedState, StoreEntry};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges, Thresholds};
 use lockscope_model::queue::{Change, Happening, LedBefore, LockId, LockTable};
@@ -33,7 +33,7 @@ pub struct LiveState {
 
 /// The result of one look for findings.
 #[derive(Clone, Debug, Default)]
-pub struct Looked {
+pub struct LookOutcome {
     /// The time of the look.
     pub at: Timestamp,
     /// Findings from before a cut that were forgotten.
@@ -92,7 +92,7 @@ impl LiveState {
     }
 
     /// Takes in one entry of a recording.
-    pub fn play(&mut self, at: Timestamp, entry: Entry<'_>) -> Played {
+    pub fn play(&mut self, at: Timestamp, entry: StoreEntry<'_>) -> PlayedEntry {
         self.known.play(at, entry)
     }
 
@@ -113,7 +113,7 @@ impl LiveState {
 
     /// Looks for findings; returns `None` while the locks are not seen. The cost grows with the
     /// number of contenders.
-    pub fn diagnose(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) -> Option<Looked> {
+    pub fn diagnose(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) -> Option<LookOutcome> {
         let RecordedState { table, diagnosis } = &mut self.known;
         if !table.is_in_step() {
             self.was_cut_off = true;
@@ -134,7 +134,7 @@ impl LiveState {
             Some(recorder) => recorder.examine(now, table, diagnosis),
             None => (now, diagnosis.examine(table, now)),
         };
-        Some(Looked { at, forgotten, changes })
+        Some(LookOutcome { at, forgotten, changes })
     }
 }
 

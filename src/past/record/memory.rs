@@ -82,7 +82,7 @@ impl RowMemory {
 
 /// The memory that decoded values may take. Once it is exceeded, nothing more is decoded.
 #[derive(Debug)]
-pub struct Budget {
+pub struct DecodeBudget {
     /// The remaining bytes.
     left: Cell<u64>,
     is_exceeded: Cell<bool>,
@@ -91,7 +91,7 @@ pub struct Budget {
     inline: Cell<usize>,
 }
 
-impl Budget {
+impl DecodeBudget {
     /// Creates a budget of `bytes` bytes.
     pub fn new(bytes: u64) -> Self {
         Self { left: Cell::new(bytes), is_exceeded: Cell::new(false), inline: Cell::new(0) }

@@ -8,7 +8,7 @@
 //! *keyframe*: the whole state at its beginning. To show a moment, one keyframe is read and the
 //! entries after it are played.
 //!
-//! A recording may come from others. Defects of a part are reported as [`Damage`], and the part is
+//! A recording may come from others. Defects of a part are reported as [`SegmentDamage`], and the part is
 //! skipped. Reading takes a bounded amount of memory for any content: `memory.rs` has the bounds,
 //! and the recorder keeps within them.
 
@@ -36,9 +36,9 @@ pub use batch_recorder::{BatchRecorder, without_data};
 pub use batch_writer::{BatchWriter, LostBatches};
 pub use bounds::{Bounds, RecordOptions};
 pub use cut::{CutError, CutOptions, DamagedSegment, cut};
-pub use decode::Damage;
-pub use entry::{Entry, Played, RecordedState, TimedEntry};
-pub use live_state::{LiveState, Looked, Recorder};
+pub use decode::SegmentDamage;
+pub use entry::{PlayedEntry, RecordedState, StoreEntry, TimedEntry};
+pub use live_state::{LiveState, LookOutcome, Recorder};
 pub use merge::{MergeError, Merged};
 pub use past::{Past, ReadError, SegmentInfo};
 pub use past_time::PastTime;

@@ -9,12 +9,12 @@ use std::path::Path;
 use rusqlite::types::{FromSqlError, Type};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
-use super::decode::Budget;
+use super::decode::DecodeBudget;
 use super::entry::{EntryReader, TimedEntry};
 use super::history::{PastContender, PastGap, rows};
 use super::memory::{MAX_SEGMENT, RowMemory};
 use super::store::Store;
-use super::{Damage, RecordedState, StoreError, history, store};
+use super::{RecordedState, SegmentDamage, StoreError, history, store};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 use lockscope_model::diagnose::Severity;
@@ -25,7 +25,7 @@ use lockscope_model::queue::{ClientIdentity, Departure, DepartureEnd, LedBefore}
 pub enum ReadError {
     /// The part is damaged. Other parts can be read.
     #[error(transparent)]
-    Damaged(#[from] Damage),
+    Damaged(#[from] SegmentDamage),
     /// The recording cannot be read at all.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -196,7 +196,7 @@ impl Past {
         self.part(|sql| {
             let mut query = sql.prepare_cached(query)?;
             let mut rows = query.query([segment])?;
-            let row = rows.next()?.ok_or(Damage::Keyframe)?;
+            let row = rows.next()?.ok_or(SegmentDamage::Keyframe)?;
             Ok(RecordedState::read(blob(row)?)?)
         })
     }
@@ -220,7 +220,7 @@ impl Past {
         segment: &SegmentInfo,
         state: u64,
     ) -> Result<(Vec<TimedEntry>, u64), ReadError> {
-        let budget = Budget::new(MAX_SEGMENT.saturating_sub(state));
+        let budget = DecodeBudget::new(MAX_SEGMENT.saturating_sub(state));
         let mut reader = EntryReader::new(segment.from, segment.entries, &budget);
         let query = "SELECT entries FROM chunk WHERE segment = ?1 ORDER BY number";
         self.part(|sql| {
@@ -234,7 +234,7 @@ impl Past {
         let entries = reader.entries();
         // A chunk may be missing.
         let is_whole = entries.len() as u64 >= segment.entries;
-        if is_whole { Ok((entries, MAX_SEGMENT - budget.left())) } else { Err(Damage::Entries.into()) }
+        if is_whole { Ok((entries, MAX_SEGMENT - budget.left())) } else { Err(SegmentDamage::Entries.into()) }
     }
 
     /// Reads a part of a segment. Separates damage of the part from errors that prevent reading at
@@ -251,13 +251,13 @@ impl Past {
 
 /// Why a part cannot be read.
 enum PartError {
-    Damaged(Damage),
+    Damaged(SegmentDamage),
     /// An error that prevents reading at all.
     Sqlite(rusqlite::Error),
 }
 
-impl From<Damage> for PartError {
-    fn from(damage: Damage) -> Self {
+impl From<SegmentDamage> for PartError {
+    fn from(damage: SegmentDamage) -> Self {
         Self::Damaged(damage)
     }
 }
@@ -265,8 +265,8 @@ impl From<Damage> for PartError {
 impl From<rusqlite::Error> for PartError {
     fn from(error: rusqlite::Error) -> Self {
         match error {
-            error if error.sqlite_error_code() == Some(ErrorCode::TooBig) => Damage::TooLarge.into(),
-            error if store::is_damage(&error) => Damage::Pages.into(),
+            error if error.sqlite_error_code() == Some(ErrorCode::TooBig) => SegmentDamage::TooLarge.into(),
+            error if store::is_damage(&error) => SegmentDamage::Pages.into(),
             error => Self::Sqlite(error),
         }
     }

@@ -5,7 +5,7 @@
 //! them.
 
 use super::past::WholeSegment;
-use super::{Damage, Past, Played, ReadError, RecordedState, SegmentInfo, StoreError, TimedEntry};
+use super::{Past, PlayedEntry, ReadError, RecordedState, SegmentDamage, SegmentInfo, StoreError, TimedEntry};
 use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::queue::{LockName, LockTable};
 
@@ -22,7 +22,7 @@ pub enum SegmentRead {
     /// The segment is the first one, or something is missing before it.
     Begins { state: Box<RecordedState>, entries: Vec<TimedEntry> },
     /// The segment is left out, and the next one starts anew.
-    Damaged(Damage),
+    Damaged(SegmentDamage),
     /// The segment was deleted meanwhile because of its age, which is no damage.
     Deleted,
 }
@@ -69,7 +69,7 @@ impl SegmentReader {
             match self.past.measured_entries(segment, self.memory) {
                 // The played state may be smaller than everything that was ever added to it; the
                 // keyframe gives its actual size.
-                Err(ReadError::Damaged(Damage::TooLarge)) => {}
+                Err(ReadError::Damaged(SegmentDamage::TooLarge)) => {}
                 read => {
                     let (entries, memory) = read?;
                     (self.run, self.memory) = (Some(segment.run), memory);
@@ -96,7 +96,7 @@ pub enum PlaybackStep {
         /// The time of the entry, by the recorder's clock.
         at: Timestamp,
         /// The effect of the entry.
-        played: Played,
+        played: PlayedEntry,
         /// Whether the entry completes a reading of everything.
         is_synced: bool,
     },
@@ -114,7 +114,7 @@ pub enum PlaybackStep {
         /// The damaged segment.
         segment: SegmentInfo,
         /// The kind of damage.
-        damage: Damage,
+        damage: SegmentDamage,
     },
 }
 
@@ -314,10 +314,10 @@ impl ReadSegment {
             }
             let was_reporting = state.table.is_reporting();
             match state.play(*at, entry.clone()) {
-                Played::Happenings(happenings) => {
+                PlayedEntry::Happenings(happenings) => {
                     events.extend(happenings.into_iter().map(|happening| (*at, happening.lock)));
                 }
-                Played::Findings(found) => {
+                PlayedEntry::Findings(found) => {
                     let findings = found.raised.iter().chain(&found.cleared);
                     events.extend(findings.map(|finding| (*at, Some(finding.lock.clone()))));
                 }

@@ -19,10 +19,10 @@ use slab::Slab;
 use super::config::SandboxConfig;
 use super::tree::Tree;
 use super::watch::{Statistic, WatchTables};
-use super::wire::Word;
-use crate::config::Behaviour;
+use super::wire::SandboxWord;
+use crate::config::ServerBehaviour;
 use crate::tree::Id;
-use crate::wire::{AuthRequest, Write};
+use crate::wire::{AuthRequest, WriteRequest};
 use lockscope_base::wire::{
     Cut, ErrorCode, LENGTH_BYTES, NO_ZXID, PASSWORD_BYTES, PING_XID, Reader, RequestHead, Writer, cut, op, refusal,
     reply,
@@ -144,7 +144,7 @@ impl Machine {
             }
             let rest = &bytes[done..];
             if connection.traffic.received == 0
-                && let Some(word) = rest.first_chunk().copied().and_then(Word::of)
+                && let Some(word) = rest.first_chunk().copied().and_then(SandboxWord::of)
             {
                 return self.answer(id, word, bytes.len(), now);
             }
@@ -238,7 +238,7 @@ const UNKNOWN_TO_KEEPER: [i32; 4] = [op::SASL, op::GET_EPHEMERALS, op::GET_ALL_C
 const UNKNOWN_TO_3_5: [i32; 6] =
     [op::ADD_WATCH, op::SET_WATCHES2, op::MULTI_READ, op::GET_EPHEMERALS, op::GET_ALL_CHILDREN_NUMBER, op::WHO_AM_I];
 
-impl Behaviour {
+impl ServerBehaviour {
     /// Returns the requests that this server does not know, of those that the sandbox knows.
     fn unknown_requests(self) -> &'static [i32] {
         match self {
@@ -252,7 +252,7 @@ impl Behaviour {
 impl Machine {
     /// Answers a four-letter word and closes the connection. As on a real server, nothing more is
     /// read from it.
-    fn answer(&mut self, id: usize, word: Word, received: usize, now: i64) -> usize {
+    fn answer(&mut self, id: usize, word: SandboxWord, received: usize, now: i64) -> usize {
         self.received += 1;
         if let Some(connection) = self.connections.get_mut(id) {
             connection.traffic.received += 1;
@@ -300,8 +300,8 @@ impl Machine {
             op::RECONFIG => self.never(id, header.xid, ErrorCode::ReconfigDisabled),
             // Only servers send it, to delete containers. They reject it from a client.
             op::DELETE_CONTAINER => self.never(id, header.xid, ErrorCode::BadArguments),
-            op if Write::is(op) => {
-                let write = Write::read(op, &mut from);
+            op if WriteRequest::is(op) => {
+                let write = WriteRequest::read(op, &mut from);
                 self.write(id, header, write, now);
             }
             op if read::is_known(op) => self.read(id, header, from),

@@ -8,8 +8,8 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use super::Machine;
-use crate::config::Behaviour;
-use crate::tree::{Acl, Change, Id, check, known, parent, permission};
+use crate::config::ServerBehaviour;
+use crate::tree::{Id, NodeAcl, TreeChange, check, known, parent, permission};
 use crate::watch::{FiredEvent, Statistic};
 use lockscope_base::wire::{ErrorCode, event, refusal, reply};
 
@@ -153,30 +153,30 @@ impl ClientConnection {
 
 impl Machine {
     /// Sends the events of a change to its watchers.
-    pub fn notify(&mut self, change: &Change) {
+    pub fn notify(&mut self, change: &TreeChange) {
         match change {
-            Change::Created { path, acls, above, .. } => {
+            TreeChange::Created { path, acls, above, .. } => {
                 let [node, children] = self.watches.created(path, known(parent(path).unwrap_or_default()));
                 self.send(&node, acls);
                 self.send(&children, above);
             }
-            Change::Deleted { path, acls, above } => {
+            TreeChange::Deleted { path, acls, above } => {
                 let [node, itself, children] = self.watches.deleted(path, known(parent(path).unwrap_or_default()));
                 self.send(&node, acls);
                 self.send(&itself, acls);
                 self.send(&children, above);
             }
-            Change::DataChanged { path, acls, .. } => {
+            TreeChange::DataChanged { path, acls, .. } => {
                 let [node] = self.watches.data_changed(path);
                 self.send(&node, acls);
             }
-            Change::AclChanged { .. } | Change::Checked { .. } => {}
+            TreeChange::AclChanged { .. } | TreeChange::Checked { .. } => {}
         }
     }
 
     /// Sends an event to the watchers that may read the node. A watcher that may not read it still
     /// loses its one-shot watch and is counted, as on servers with the fix of CVE-2024-23944.
-    fn send(&mut self, FiredEvent { kind, path, watchers }: &FiredEvent<'_>, acls: &[Acl]) {
+    fn send(&mut self, FiredEvent { kind, path, watchers }: &FiredEvent<'_>, acls: &[NodeAcl]) {
         for watcher in watchers {
             let who = self.connections.get(*watcher).map(|connection| &*connection.who).unwrap_or_default();
             if check(acls, permission::READ, who).is_ok() {
@@ -191,8 +191,8 @@ impl Machine {
     fn named_in_event<'p>(&self, path: &'p str, watcher: usize) -> Cow<'p, str> {
         let above = || self.watches.data.recursive_above(path, watcher).map(ToOwned::to_owned);
         match self.options.behaviour {
-            Behaviour::ZooKeeper | Behaviour::ZooKeeper35 => path.into(),
-            Behaviour::Keeper => above().map_or(path.into(), Cow::from),
+            ServerBehaviour::ZooKeeper | ServerBehaviour::ZooKeeper35 => path.into(),
+            ServerBehaviour::Keeper => above().map_or(path.into(), Cow::from),
         }
     }
 

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use super::Machine;
 use super::write::{bad, end, good};
-use crate::tree::{Acl, Id, Node, check, permission};
-use crate::watch::{WatchKind, WatchMode, WatchTables};
+use crate::tree::{Id, NodeAcl, TreeNode, check, permission};
+use crate::watch::{SandboxWatchKind, WatchMode, WatchTables};
 use crate::wire::{Lookup, NodeWriter, SetWatches, multi};
 use lockscope_base::wire::{ErrorCode, EventKind, Malformed, Reader, RequestHead, Writer, event, op};
 
@@ -161,7 +161,7 @@ impl Machine {
         }
     }
 
-    fn readable(&self, id: usize, path: &str) -> Result<&Node, ErrorCode> {
+    fn readable(&self, id: usize, path: &str) -> Result<&TreeNode, ErrorCode> {
         let node = self.tree.node(path)?;
         check(&node.acls, permission::READ, self.who(id))?;
         Ok(node)
@@ -172,7 +172,7 @@ impl Machine {
     }
 }
 
-fn children_into(out: &mut Vec<u8>, node: &Node) {
+fn children_into(out: &mut Vec<u8>, node: &TreeNode) {
     out.put_length(node.children.len());
     for name in &node.children {
         out.put_text(name);
@@ -180,7 +180,7 @@ fn children_into(out: &mut Vec<u8>, node: &Node) {
 }
 
 /// Returns an ACL without the hash of a password, for clients without the admin permission.
-fn masked(acl: &Acl) -> Acl {
+fn masked(acl: &NodeAcl) -> NodeAcl {
     let mut acl = acl.clone();
     if &*acl.id.scheme == "digest"
         && let Some((user, _)) = acl.id.id.split_once(':')
@@ -211,9 +211,9 @@ impl Machine {
     pub fn take_watches(&mut self, id: usize, header: RequestHead, mut from: Reader<'_>) {
         let asked = from.some_text().and_then(|path| Ok((path, from.int()?)));
         let (path, kind) = match asked {
-            Ok((path, 1)) => (path, WatchKind::Children),
-            Ok((path, 2)) => (path, WatchKind::Data),
-            Ok((path, 3)) => (path, WatchKind::Any),
+            Ok((path, 1)) => (path, SandboxWatchKind::Children),
+            Ok((path, 2)) => (path, SandboxWatchKind::Data),
+            Ok((path, 3)) => (path, SandboxWatchKind::Any),
             _ => return self.refuse(id, header.xid, ErrorCode::MarshallingError),
         };
         let found = if header.op == op::REMOVE_WATCHES {

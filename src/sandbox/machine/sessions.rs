@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 use sha1::{Digest, Sha1};
 
 use super::{CloseReason, Machine, millis};
-use crate::config::Behaviour;
-use crate::tree::Change;
+use crate::config::ServerBehaviour;
+use crate::tree::TreeChange;
 use lockscope_base::wire::{ConnectRequest, ConnectResponse, PASSWORD_BYTES};
 
 /// The server's number, which stands in the top byte of a session's id.
@@ -136,7 +136,7 @@ impl Machine {
         };
         let session = match session {
             // Keeper begins a new session in place of one that has ended, and does not say so.
-            None if self.options.behaviour == Behaviour::Keeper => {
+            None if self.options.behaviour == ServerBehaviour::Keeper => {
                 self.zxid += 1;
                 Some(self.sessions.create(id, timeout, now))
             }
@@ -209,7 +209,7 @@ impl Machine {
         let paths: Vec<_> = self.tree.ephemerals_of(session).cloned().collect();
         for path in paths {
             // The node exists and has no children: an ephemeral node cannot have any.
-            if let Ok((change @ Change::Deleted { .. }, _)) = self.tree.delete(&path, -1, self.zxid) {
+            if let Ok((change @ TreeChange::Deleted { .. }, _)) = self.tree.delete(&path, -1, self.zxid) {
                 self.notify(&change);
             }
         }

@@ -4,10 +4,10 @@
 
 use super::Machine;
 use crate::tree::{
-    Change, Id, Owner, Tree, TreeMode, Undo, Wish, acl_bytes, check, effective_acls, known, parent, permission,
+    Id, Owner, Tree, TreeChange, TreeMode, Undo, Wish, acl_bytes, check, effective_acls, known, parent, permission,
     validate,
 };
-use crate::wire::{Create, NodeWriter, Write, multi};
+use crate::wire::{CreateRequest, NodeWriter, WriteRequest, multi};
 use lockscope_base::wire::{ErrorCode, Malformed, Reader, RequestHead, Writer, op};
 
 /// The longest time to live, in milliseconds. ZooKeeper stores it in 40 bits.
@@ -15,7 +15,7 @@ const LONGEST_TTL: i64 = 0x00ff_ffff_ffff;
 
 impl Machine {
     /// Carries out a change that stands alone. It takes a zxid even when it is refused.
-    pub fn write(&mut self, id: usize, header: RequestHead, write: Result<Write<'_>, Malformed>, now: i64) {
+    pub fn write(&mut self, id: usize, header: RequestHead, write: Result<WriteRequest<'_>, Malformed>, now: i64) {
         self.zxid += 1;
         let done = write.map_err(|_| ErrorCode::MarshallingError).and_then(|write| self.apply(id, &write, now));
         match done {
@@ -23,33 +23,35 @@ impl Machine {
             Ok((change, _)) => {
                 self.notify(&change);
                 self.reply(id, header.xid, |out| match &change {
-                    Change::Created { path, stat, .. } => {
+                    TreeChange::Created { path, stat, .. } => {
                         out.put_text(path);
                         if header.op != op::CREATE {
                             out.put_stat(stat);
                         }
                     }
-                    Change::DataChanged { stat, .. } | Change::AclChanged { stat } | Change::Checked { stat } => {
+                    TreeChange::DataChanged { stat, .. }
+                    | TreeChange::AclChanged { stat }
+                    | TreeChange::Checked { stat } => {
                         out.put_stat(stat);
                     }
-                    Change::Deleted { .. } => {}
+                    TreeChange::Deleted { .. } => {}
                 });
             }
         }
     }
 
     /// Applies a change if the client has the permission. The checks have a real server's order.
-    fn apply(&mut self, id: usize, write: &Write<'_>, now: i64) -> Result<(Change, Undo), ErrorCode> {
+    fn apply(&mut self, id: usize, write: &WriteRequest<'_>, now: i64) -> Result<(TreeChange, Undo), ErrorCode> {
         let zxid = self.zxid;
         let connection = self.connections.get(id).ok_or(ErrorCode::MarshallingError)?;
         let who = &connection.who;
         match write {
-            Write::Create(create) => self.create(id, create, now),
-            Write::Delete { path, version } => {
+            WriteRequest::Create(create) => self.create(id, create, now),
+            WriteRequest::Delete { path, version } => {
                 self.may(self.tree.deletable(path)?, permission::DELETE, who)?;
                 self.tree.delete(path, *version, zxid)
             }
-            Write::SetData { path, data, version } => {
+            WriteRequest::SetData { path, data, version } => {
                 validate(path)?;
                 self.may(path, permission::WRITE, who)?;
                 let more = data.map_or(0, <[u8]>::len).saturating_sub(self.tree.node(path)?.data_length());
@@ -58,7 +60,7 @@ impl Machine {
                 }
                 self.tree.set_data(path, *data, *version, zxid, now)
             }
-            Write::SetAcl { path, acls, version } => {
+            WriteRequest::SetAcl { path, acls, version } => {
                 validate(path)?;
                 let acls = effective_acls(acls, who)?;
                 self.may(path, permission::ADMIN, who)?;
@@ -68,7 +70,7 @@ impl Machine {
                 }
                 self.tree.set_acl(path, acls, *version)
             }
-            Write::Check { path, version } => {
+            WriteRequest::Check { path, version } => {
                 validate(path)?;
                 self.may(path, permission::READ, who)?;
                 self.tree.check(path, *version)
@@ -76,7 +78,7 @@ impl Machine {
         }
     }
 
-    fn create(&mut self, id: usize, create: &Create<'_>, now: i64) -> Result<(Change, Undo), ErrorCode> {
+    fn create(&mut self, id: usize, create: &CreateRequest<'_>, now: i64) -> Result<(TreeChange, Undo), ErrorCode> {
         let connection = self.connections.get(id).ok_or(ErrorCode::MarshallingError)?;
         if create.op == op::ERROR {
             return Err(ErrorCode::MarshallingError);
@@ -110,7 +112,7 @@ impl Machine {
     /// Applies several changes as one transaction with one zxid: all of them, or none.
     pub fn multi(&mut self, id: usize, xid: i32, mut from: Reader<'_>, now: i64) {
         self.zxid += 1;
-        let Ok(writes) = multi(&mut from, Write::read_of_multi) else {
+        let Ok(writes) = multi(&mut from, WriteRequest::read_of_multi) else {
             return self.refuse(id, xid, ErrorCode::MarshallingError);
         };
         let mut changes = Vec::with_capacity(writes.len());
@@ -168,23 +170,23 @@ pub fn bad(out: &mut Vec<u8>, error: i32) {
 }
 
 /// Appends the result of a change. A result with both a path and a stat has the type `create2`.
-fn result(out: &mut Vec<u8>, write: &Write<'_>, change: &Change) {
+fn result(out: &mut Vec<u8>, write: &WriteRequest<'_>, change: &TreeChange) {
     match (write, change) {
-        (Write::Create(Create { op: op::CREATE, .. }), Change::Created { path, .. }) => {
+        (WriteRequest::Create(CreateRequest { op: op::CREATE, .. }), TreeChange::Created { path, .. }) => {
             good(out, op::CREATE);
             out.put_text(path);
         }
-        (_, Change::Created { path, stat, .. }) => {
+        (_, TreeChange::Created { path, stat, .. }) => {
             good(out, op::CREATE2);
             out.put_text(path);
             out.put_stat(stat);
         }
-        (_, Change::DataChanged { stat, .. } | Change::AclChanged { stat }) => {
+        (_, TreeChange::DataChanged { stat, .. } | TreeChange::AclChanged { stat }) => {
             good(out, op::SET_DATA);
             out.put_stat(stat);
         }
-        (_, Change::Deleted { .. }) => good(out, op::DELETE),
-        (_, Change::Checked { .. }) => good(out, op::CHECK),
+        (_, TreeChange::Deleted { .. }) => good(out, op::DELETE),
+        (_, TreeChange::Checked { .. }) => good(out, op::CHECK),
     }
 }
 

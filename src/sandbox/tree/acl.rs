@@ -75,13 +75,13 @@ fn network(text: &str) -> Option<(u32, u32)> {
 
 /// An identity and its permissions on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Acl {
+pub struct NodeAcl {
     pub permissions: i32,
     pub id: Id,
 }
 
 /// A node's ACLs. Nodes that were created with the same ones share them.
-pub type Acls = Arc<[Acl]>;
+pub type Acls = Arc<[NodeAcl]>;
 
 /// The permission bits of an ACL.
 pub mod permission {
@@ -94,18 +94,18 @@ pub mod permission {
 }
 
 /// Returns the approximate bytes that a node's ACLs take.
-pub fn acl_bytes(acls: &[Acl]) -> usize {
+pub fn acl_bytes(acls: &[NodeAcl]) -> usize {
     acls.iter().map(|acl| ACL_MEMORY + acl.id.scheme.len() + acl.id.id.len()).sum()
 }
 
 /// Returns ACLs that grant these permissions to everybody.
 pub fn anyone(permissions: i32) -> Acls {
-    Arc::new([Acl { permissions, id: Id::new("world", "anyone") }])
+    Arc::new([NodeAcl { permissions, id: Id::new("world", "anyone") }])
 }
 
 /// Returns the ACLs that a node keeps: without duplicates, and with `auth` replaced by the
 /// connection's proven identities.
-pub fn effective_acls(wanted: &[Acl], who: &[Id]) -> Result<Acls, ErrorCode> {
+pub fn effective_acls(wanted: &[NodeAcl], who: &[Id]) -> Result<Acls, ErrorCode> {
     let mut settled = Vec::new();
     let mut seen = HashSet::new();
     for acl in wanted {
@@ -121,7 +121,7 @@ pub fn effective_acls(wanted: &[Acl], who: &[Id]) -> Result<Acls, ErrorCode> {
                 // Every connection has an address; it proves nothing.
                 let proved = who.iter().filter(|id| &*id.scheme != "ip");
                 let before = settled.len();
-                settled.extend(proved.map(|id| Acl { permissions: acl.permissions, id: id.clone() }));
+                settled.extend(proved.map(|id| NodeAcl { permissions: acl.permissions, id: id.clone() }));
                 if settled.len() == before {
                     return Err(ErrorCode::InvalidAcl);
                 }
@@ -138,7 +138,7 @@ pub fn effective_acls(wanted: &[Acl], who: &[Id]) -> Result<Acls, ErrorCode> {
 }
 
 /// Checks that one of the identities has one of the permissions.
-pub fn check(acls: &[Acl], permissions: i32, who: &[Id]) -> Result<(), ErrorCode> {
+pub fn check(acls: &[NodeAcl], permissions: i32, who: &[Id]) -> Result<(), ErrorCode> {
     let mut fitting = acls.iter().filter(|acl| acl.permissions & permissions != 0);
     let allowed = fitting.any(|acl| &*acl.id.scheme == "world" || who.iter().any(|id| acl.id.covers(id)));
     if allowed { Ok(()) } else { Err(ErrorCode::NoAuth) }
@@ -148,8 +148,8 @@ pub fn check(acls: &[Acl], permissions: i32, who: &[Id]) -> Result<(), ErrorCode
 mod tests {
     use super::*;
 
-    fn acl(scheme: &str, id: &str) -> Acl {
-        Acl { permissions: permission::READ, id: Id::new(scheme, id) }
+    fn acl(scheme: &str, id: &str) -> NodeAcl {
+        NodeAcl { permissions: permission::READ, id: Id::new(scheme, id) }
     }
 
     #[test]
@@ -204,7 +204,8 @@ mod tests {
             "doubles do not count"
         );
         let who: Vec<Id> = (0..64).map(|n| Id::of_digest(&format!("u{n}:x"))).collect();
-        let everybody: Vec<Acl> = (1..=3).map(|permissions| Acl { permissions, id: Id::new("auth", "") }).collect();
+        let everybody: Vec<NodeAcl> =
+            (1..=3).map(|permissions| NodeAcl { permissions, id: Id::new("auth", "") }).collect();
         assert_eq!(effective_acls(&everybody[..2], &who).unwrap().len(), 128);
         assert_eq!(effective_acls(&everybody, &who), Err(ErrorCode::QuotaExceeded));
     }

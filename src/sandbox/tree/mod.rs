@@ -1,6 +1,6 @@
 //! The tree of nodes, its operations, and how to undo them.
 //!
-//! The tree knows no sessions and no connections: callers check permissions, and [`Change`] tells
+//! The tree knows no sessions and no connections: callers check permissions, and [`TreeChange`] tells
 //! them which watchers to notify. A failed transaction undoes its changes, so it leaves no trace.
 
 mod acl;
@@ -8,10 +8,10 @@ mod acl;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::config::Behaviour;
+use crate::config::ServerBehaviour;
 use lockscope_base::wire::ErrorCode;
 
-pub use acl::{Acl, Acls, Id, acl_bytes, anyone, check, effective_acls, permission};
+pub use acl::{Acls, Id, NodeAcl, acl_bytes, anyone, check, effective_acls, permission};
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ const SPECIAL_OF_KEEPER: [&str; 4] = ["/", "/keeper", "/keeper/api_version", "/k
 /// The nodes, by path, with indexes of those that expire.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    nodes: HashMap<Arc<str>, Node>,
+    nodes: HashMap<Arc<str>, TreeNode>,
     /// Each session's ephemeral nodes.
     ephemerals: HashMap<i64, BTreeSet<Arc<str>>>,
     /// The paths of containers and TTL nodes.
@@ -43,18 +43,18 @@ pub struct Tree {
     /// The number of the first sequential child of a new node.
     pub first_sequence: i32,
     /// The server that the tree is one of.
-    behaviour: Behaviour,
+    behaviour: ServerBehaviour,
 }
 
 impl Default for Tree {
     fn default() -> Self {
-        Self::new(Behaviour::ZooKeeper)
+        Self::new(ServerBehaviour::ZooKeeper)
     }
 }
 
 impl Tree {
     /// Creates the tree of a new server.
-    pub fn new(behaviour: Behaviour) -> Self {
+    pub fn new(behaviour: ServerBehaviour) -> Self {
         let mut tree = Self {
             behaviour,
             nodes: HashMap::new(),
@@ -66,7 +66,7 @@ impl Tree {
         };
         let all = anyone(permission::ALL);
         for path in Self::special(behaviour) {
-            let mut node = Node::new(Some(Arc::new([])), Arc::clone(&all), Owner::Nobody, 0, 0);
+            let mut node = TreeNode::new(Some(Arc::new([])), Arc::clone(&all), Owner::Nobody, 0, 0);
             if path.ends_with("/config") {
                 node.acls = anyone(permission::READ);
                 node.aversion = -1;
@@ -84,7 +84,7 @@ impl Tree {
     }
 
     /// Returns the node of a path. An empty path means the root, as on a real server.
-    pub fn node(&self, path: &str) -> Result<&Node, ErrorCode> {
+    pub fn node(&self, path: &str) -> Result<&TreeNode, ErrorCode> {
         self.nodes.get(known(path)).ok_or(ErrorCode::NoNode)
     }
 
@@ -104,7 +104,7 @@ impl Tree {
     }
 
     /// Returns the approximate bytes that a node takes, with room for a sequence number.
-    pub fn cost(path: &str, data: Option<&[u8]>, acls: &[Acl]) -> usize {
+    pub fn cost(path: &str, data: Option<&[u8]>, acls: &[NodeAcl]) -> usize {
         NODE_MEMORY + path.len() + name(path).len() + 2 * 10 + data.map_or(0, <[u8]>::len) + acl_bytes(acls)
     }
 
@@ -151,10 +151,10 @@ impl Tree {
         Self::special(self.behaviour).contains(&path)
     }
 
-    fn special(behaviour: Behaviour) -> [&'static str; 4] {
+    fn special(behaviour: ServerBehaviour) -> [&'static str; 4] {
         match behaviour {
-            Behaviour::ZooKeeper | Behaviour::ZooKeeper35 => SPECIAL,
-            Behaviour::Keeper => SPECIAL_OF_KEEPER,
+            ServerBehaviour::ZooKeeper | ServerBehaviour::ZooKeeper35 => SPECIAL,
+            ServerBehaviour::Keeper => SPECIAL_OF_KEEPER,
         }
     }
 }
@@ -190,7 +190,7 @@ pub struct Stat {
 
 /// A node as the tree keeps it.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct TreeNode {
     pub data: Option<Arc<[u8]>>,
     pub acls: Acls,
     pub owner: Owner,
@@ -208,7 +208,7 @@ pub struct Node {
     pub children: BTreeSet<Arc<str>>,
 }
 
-impl Node {
+impl TreeNode {
     pub fn new(data: Option<Arc<[u8]>>, acls: Acls, owner: Owner, zxid: i64, time: i64) -> Self {
         Self {
             data,
@@ -291,7 +291,7 @@ pub struct Wish<'a> {
 /// A change of the tree, for the reply and the watchers. Watchers that may read the node get the
 /// event. For a change of children, the ACLs `above`, those of the parent, decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum TreeChange {
     Created {
         path: Arc<str>,
         stat: Stat,
@@ -322,13 +322,13 @@ pub enum Change {
 #[derive(Debug)]
 pub enum Undo {
     Create { path: Arc<str>, made: i32, pzxid: i64 },
-    Delete { path: Arc<str>, node: Box<Node>, pzxid: i64 },
+    Delete { path: Arc<str>, node: Box<TreeNode>, pzxid: i64 },
     SetData { path: Arc<str>, data: Option<Arc<[u8]>>, version: i32, mzxid: i64, mtime: i64 },
     SetAcl { path: Arc<str>, acls: Acls, version: i32 },
     Check,
 }
 
-type Done = Result<(Change, Undo), ErrorCode>;
+type Done = Result<(TreeChange, Undo), ErrorCode>;
 
 impl Tree {
     /// Creates a node. The caller has checked the permission to create below the parent.
@@ -346,10 +346,10 @@ impl Tree {
         }
         let undo = Undo::Create { path: Arc::clone(&path), made: above.made, pzxid: above.pzxid };
         let (acls, above) = (Arc::clone(&wish.acls), Arc::clone(&above.acls));
-        let mut node = Node::new(wish.data.map(Into::into), wish.acls, wish.owner, zxid, time);
+        let mut node = TreeNode::new(wish.data.map(Into::into), wish.acls, wish.owner, zxid, time);
         node.made = self.first_sequence;
         let stat = node.stat();
-        let wraps = self.behaviour == Behaviour::ZooKeeper35;
+        let wraps = self.behaviour == ServerBehaviour::ZooKeeper35;
         self.link(&path, node, |above| {
             let made = above.made.wrapping_add(1);
             // At `i32::MAX` the counter stays as it is, and so does `pzxid`, as on a real server.
@@ -358,7 +358,7 @@ impl Tree {
                 above.pzxid = zxid;
             }
         });
-        Ok((Change::Created { path, stat, acls, above }, undo))
+        Ok((TreeChange::Created { path, stat, acls, above }, undo))
     }
 
     /// Deletes a node if its version matches; -1 matches any.
@@ -371,11 +371,11 @@ impl Tree {
         let above = self.node(known(parent(path)?))?;
         let (pzxid, above) = (above.pzxid, Arc::clone(&above.acls));
         let acls = Arc::clone(&node.acls);
-        let is_keeper = self.behaviour == Behaviour::Keeper;
-        let raise = |above: &mut Node| above.pzxid = if is_keeper { above.pzxid } else { above.pzxid.max(zxid) };
+        let is_keeper = self.behaviour == ServerBehaviour::Keeper;
+        let raise = |above: &mut TreeNode| above.pzxid = if is_keeper { above.pzxid } else { above.pzxid.max(zxid) };
         let (path, node) = self.unlink(path, raise).ok_or(ErrorCode::NoNode)?;
         let undo = Undo::Delete { path: Arc::clone(&path), node: Box::new(node), pzxid };
-        Ok((Change::Deleted { path, acls, above }, undo))
+        Ok((TreeChange::Deleted { path, acls, above }, undo))
     }
 
     /// Returns the path of the node's parent, whose ACLs decide on a deletion. Fails for nodes that
@@ -402,7 +402,7 @@ impl Tree {
         let (stat, is, acls) = (node.stat(), node.data_length(), Arc::clone(&node.acls));
         self.size = self.size + is - was;
         self.count_write(&path, 1);
-        Ok((Change::DataChanged { path, stat, acls }, undo))
+        Ok((TreeChange::DataChanged { path, stat, acls }, undo))
     }
 
     /// Replaces a node's ACLs if its ACL version matches; -1 matches any.
@@ -416,14 +416,14 @@ impl Tree {
         node.aversion = next;
         let stat = node.stat();
         self.beside = self.beside + is - was;
-        Ok((Change::AclChanged { stat }, undo))
+        Ok((TreeChange::AclChanged { stat }, undo))
     }
 
     /// Checks that a node's version matches; -1 matches any.
     pub fn check(&self, path: &str, version: i32) -> Done {
         let node = self.node(path)?;
         compare(node.version, version)?;
-        Ok((Change::Checked { stat: node.stat() }, Undo::Check))
+        Ok((TreeChange::Checked { stat: node.stat() }, Undo::Check))
     }
 
     /// Undoes a change. Several changes must be undone in reverse order.
@@ -453,14 +453,14 @@ impl Tree {
 
     /// Counts a write to a child in the parent's `cversion`, as Keeper does.
     fn count_write(&mut self, path: &str, more: i32) {
-        if self.behaviour == Behaviour::Keeper
+        if self.behaviour == ServerBehaviour::Keeper
             && let Ok(Some(above)) = parent(path).map(|above| self.nodes.get_mut(known(above)))
         {
             above.written = above.written.wrapping_add(more);
         }
     }
 
-    fn entry(&mut self, path: &str) -> Result<(Arc<str>, &mut Node), ErrorCode> {
+    fn entry(&mut self, path: &str) -> Result<(Arc<str>, &mut TreeNode), ErrorCode> {
         let (path, _) = self.nodes.get_key_value(path).ok_or(ErrorCode::NoNode)?;
         let path = Arc::clone(path);
         let node = self.nodes.get_mut(&path).ok_or(ErrorCode::NoNode)?;
@@ -468,7 +468,7 @@ impl Tree {
     }
 
     /// Inserts a node below its existing parent.
-    fn link(&mut self, path: &Arc<str>, node: Node, above: impl FnOnce(&mut Node)) {
+    fn link(&mut self, path: &Arc<str>, node: TreeNode, above: impl FnOnce(&mut TreeNode)) {
         if let Ok(Some(parent)) = parent(path).map(|parent| self.nodes.get_mut(known(parent))) {
             parent.children.insert(name(path).into());
             above(parent);
@@ -488,7 +488,7 @@ impl Tree {
     }
 
     /// Removes a node from its parent and from the indexes.
-    fn unlink(&mut self, path: &str, above: impl FnOnce(&mut Node)) -> Option<(Arc<str>, Node)> {
+    fn unlink(&mut self, path: &str, above: impl FnOnce(&mut TreeNode)) -> Option<(Arc<str>, TreeNode)> {
         let (path, node) = self.nodes.remove_entry(path)?;
         if let Ok(Some(parent)) = parent(&path).map(|parent| self.nodes.get_mut(known(parent))) {
             parent.children.remove(name(&path));

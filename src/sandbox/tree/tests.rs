@@ -8,7 +8,7 @@ const PLAIN: TreeMode = TreeMode { ephemeral: false, sequential: false, ttl: fal
 fn make(tree: &mut Tree, path: &str, mode: TreeMode, owner: Owner, zxid: i64) -> Result<Arc<str>, ErrorCode> {
     let wish = Wish { path, data: Some(b"x"), acls: anyone(permission::ALL), mode, owner };
     match tree.create(wish, zxid, zxid * 1000)?.0 {
-        Change::Created { path, .. } => Ok(path),
+        TreeChange::Created { path, .. } => Ok(path),
         other => panic!("{other:?}"),
     }
 }
@@ -40,7 +40,7 @@ fn at_the_last_sequence_number_the_counter_stalls_and_creates_fail() {
 
 #[test]
 fn the_sequence_numbers_of_3_5_go_on_below_zero() {
-    let mut tree = Tree::new(Behaviour::ZooKeeper35);
+    let mut tree = Tree::new(ServerBehaviour::ZooKeeper35);
     make(&mut tree, "/q", PLAIN, Owner::Nobody, 1).unwrap();
     tree.nodes.get_mut("/q").unwrap().made = i32::MAX;
     assert_eq!(&*make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 2).unwrap(), "/q/n-2147483647");
@@ -58,7 +58,8 @@ fn acls_and_names_count_as_memory_until_they_are_gone() {
     let made = tree.memory();
     assert!(made - empty >= 2 * 1000, "its path, and its name at its parent: {}", made - empty);
     assert!(made - empty <= Tree::cost(&path, Some(b"x"), &anyone(permission::ALL)));
-    let users = (0..100).map(|n| Acl { permissions: 1, id: Id::new("digest", &format!("{n}:{}", "x".repeat(1000))) });
+    let users =
+        (0..100).map(|n| NodeAcl { permissions: 1, id: Id::new("digest", &format!("{n}:{}", "x".repeat(1000))) });
     let acls: Acls = users.collect();
     let (_, undo) = tree.set_acl(&path, Arc::clone(&acls), -1).unwrap();
     assert!(tree.memory() - made >= 100 * 1000);

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use super::live_table::LiveTable;
 use super::options::{Choice, Format, ReadOptions, WhichLocks};
 use super::output::{ExitAnswer, note, print, reader_left, write_json_of};
-use super::past::{CheckedPast, Moment, NamedStore, Stores, Unread};
+use super::past::{CheckedPast, NamedStore, PastMoment, Stores, Unread};
 use super::resolved::ResolvedOptions;
 use super::several::{Chosen, Failures, InContext};
 use super::table_event::{every_root_is_readable, some_root_is_readable};
@@ -25,7 +25,7 @@ use lockscope_base::znode::Timestamp;
 use lockscope_live::zk::EnsembleAddress;
 use lockscope_model::diagnose::{Diagnosis, Severity};
 use lockscope_model::queue::LockTable;
-use lockscope_model::report::{Check, Ensemble, ServiceStatus, StatusLine, lines};
+use lockscope_model::report::{CheckReport, ReportedEnsemble, ServiceStatus, StatusLine, lines};
 use lockscope_model::text::human;
 use lockscope_model::text::human::date_and_time;
 use lockscope_model::verdict::ServerTrouble;
@@ -98,8 +98,8 @@ impl Choice for Severity {
 }
 
 /// The result of a check, and the time that it took.
-struct Looked {
-    ensemble: Ensemble,
+struct CheckedEnsemble {
+    ensemble: ReportedEnsemble,
     table: LockTable,
     diagnosis: Diagnosis,
     at: Timestamp,
@@ -179,12 +179,12 @@ async fn run_each(
 fn print_check(
     settings: &ResolvedOptions,
     options: &CheckOptions,
-    looked: &Looked,
+    looked: &CheckedEnsemble,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitAnswer> {
     let is_past = options.is_past();
-    let Looked { ensemble, table, diagnosis, at, duration } = looked;
-    let check = Check::new(ensemble, table, diagnosis, *at, options.fail_on, *duration);
+    let CheckedEnsemble { ensemble, table, diagnosis, at, duration } = looked;
+    let check = CheckReport::new(ensemble, table, diagnosis, *at, options.fail_on, *duration);
     print(out, |out| match settings.format {
         Format::Json => write_json_of(out, settings.label(), &check),
         Format::Table => {
@@ -276,8 +276,12 @@ async fn status(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::R
     status_of(read_state(settings, options).await?, settings, options)
 }
 
-fn status_of(looked: Looked, settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<StatusLine> {
-    let Looked { table, diagnosis, at, duration, .. } = looked;
+fn status_of(
+    looked: CheckedEnsemble,
+    settings: &ResolvedOptions,
+    options: &CheckOptions,
+) -> anyhow::Result<StatusLine> {
+    let CheckedEnsemble { table, diagnosis, at, duration, .. } = looked;
     let line = StatusLine::new(&table, &diagnosis, at, duration, options.fail_on);
     if !options.is_past() {
         return Ok(line);
@@ -289,7 +293,7 @@ fn status_of(looked: Looked, settings: &ResolvedOptions, options: &CheckOptions)
     Ok(line.recorded_at(&date_and_time(at, settings.utc)))
 }
 
-async fn read_state(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
+async fn read_state(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<CheckedEnsemble> {
     match &options.past.store[..] {
         [store, ..] if options.is_past() => read_past_state(settings, store, options.past.at),
         _ => look_live(settings, options).await,
@@ -297,8 +301,8 @@ async fn read_state(settings: &ResolvedOptions, options: &CheckOptions) -> anyho
 }
 
 /// Checks a moment of a recording. Fails when nothing was known at that moment.
-fn read_past_state(settings: &ResolvedOptions, store: &Path, at: Option<PastTime>) -> anyhow::Result<Looked> {
-    let Moment { at, state, ensemble, since } = past::moment(store, at, settings.utc)?;
+fn read_past_state(settings: &ResolvedOptions, store: &Path, at: Option<PastTime>) -> anyhow::Result<CheckedEnsemble> {
+    let PastMoment { at, state, ensemble, since } = past::moment(store, at, settings.utc)?;
     let RecordedState { table, mut diagnosis, .. } = state;
     let when = || date_and_time(at, settings.utc);
     ensure!(table.is_live(), "nothing is known of the locks at {}: there was no connection; name another time", when());
@@ -306,13 +310,13 @@ fn read_past_state(settings: &ResolvedOptions, store: &Path, at: Option<PastTime
         // The recorder has not looked since the state was stored, which it does each second.
         diagnosis.examine(&table, at);
     }
-    Ok(Looked { ensemble, table, diagnosis, at, duration: at.since(since) })
+    Ok(CheckedEnsemble { ensemble, table, diagnosis, at, duration: at.since(since) })
 }
 
 /// Checks the live locks for `look_for` after everything was read, and a little longer while checks
 /// are open that could fail. Fails when the table is not live at the end: such a table has no
 /// findings. If no server serves clients, that is the result.
-async fn look_live(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<Looked> {
+async fn look_live(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow::Result<CheckedEnsemble> {
     let look_for = options.look_for.unwrap_or(LOOK_FOR);
     let mut live = LiveTable::start(settings)?;
     for store in &options.past.store {
@@ -336,12 +340,12 @@ async fn look_live(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow
     some_root_is_readable(&table, &settings.roots)?;
     let is_live = table.is_live() || nobody_serves;
     ensure!(is_live, "the connection was lost while the locks were read: {trouble}; try again");
-    Ok(Looked { ensemble, table, diagnosis, at, duration })
+    Ok(CheckedEnsemble { ensemble, table, diagnosis, at, duration })
 }
 
 /// Returns the state at the end of a recording of this ensemble.
 fn last_state(settings: &ResolvedOptions, store: &Path) -> anyhow::Result<RecordedState> {
-    let Moment { at, state, ensemble, .. } = past::moment(store, None, settings.utc)?;
+    let PastMoment { at, state, ensemble, .. } = past::moment(store, None, settings.utc)?;
     let is_same =
         EnsembleAddress::of(ensemble.connect()).is_of_the_same(&EnsembleAddress::of(&settings.ensemble_name()));
     ensure!(is_same, "it is a recording of {}", ensemble.connect());

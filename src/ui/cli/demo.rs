@@ -26,7 +26,7 @@ use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
 use lockscope_live::zk::survey::{SurveyOptions, ViewBy};
 use lockscope_live::zk::{ConnectOptions, SessionRole};
 use lockscope_sandbox as sandbox;
-use lockscope_sandbox::{Behaviour, Sandbox, SandboxConfig, SandboxError};
+use lockscope_sandbox::{Sandbox, SandboxConfig, SandboxError, ServerBehaviour};
 
 /// The node of the sandbox below which the tour works.
 const SANDBOX_NODE: &str = "demo";
@@ -130,7 +130,7 @@ fn tui_options(
     TuiOptions { settings: Settings { write: true, ..options.settings }, tour: Some(tour), past, ..options }
 }
 
-impl Choice for Behaviour {
+impl Choice for ServerBehaviour {
     const ALL: &'static [Self] = &[Self::ZooKeeper, Self::ZooKeeper35, Self::Keeper];
 
     fn named(self) -> (&'static str, &'static str) {
@@ -156,8 +156,8 @@ pub(super) struct SandboxOptions {
     pub max_session_timeout: Duration,
     /// The server to behave like: ZooKeeper 3.8.0, ZooKeeper 3.5.4, which has no recursive watches
     /// and no multi-read, or ClickHouse Keeper 25.12, whose watches and stats differ
-    #[arg(long, value_name = "SERVER", value_parser = options::choice_parser::<Behaviour>(), default_value = "zookeeper")]
-    pub behave_as: Behaviour,
+    #[arg(long, value_name = "SERVER", value_parser = options::choice_parser::<ServerBehaviour>(), default_value = "zookeeper")]
+    pub behave_as: ServerBehaviour,
     /// Write a log of lockscope's own work to this file
     #[arg(long, value_name = "FILE")]
     pub log_file: Option<PathBuf>,

@@ -21,10 +21,10 @@ use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 use lockscope_files as files;
 use lockscope_files::Readers;
 use lockscope_past::incident;
-use lockscope_past::incident::{EnsembleRow, Incident, Traces};
+use lockscope_past::incident::{EnsembleHtmlRow, Incident, IncidentTraces};
 use lockscope_past::record::history;
 use lockscope_past::record::history::{
-    Histories, HistoriesFacts, History, HistoryFacts, HistoryQuery, ListOrder, PastWindow, RankBy, RecordedEnsemble,
+    Histories, HistoriesFacts, History, HistoryFacts, HistoryOrder, HistoryQuery, PastWindow, RankBy, RecordedEnsemble,
 };
 use lockscope_past::record::tables::ContenderEnd;
 
@@ -58,8 +58,8 @@ pub(super) struct HistoryOptions {
     pub min_wait: Option<Duration>,
     /// List those first that held or waited longest, or in the order of time [default: worst in a
     /// table, time in json]
-    #[arg(long, value_name = "ORDER", value_parser = options::choice_parser::<ListOrder>())]
-    pub sort: Option<ListOrder>,
+    #[arg(long, value_name = "ORDER", value_parser = options::choice_parser::<HistoryOrder>())]
+    pub sort: Option<HistoryOrder>,
     /// Rank locks and clients: by the time that was waited or held, or by how often it was acquired
     #[arg(long, value_name = "BY")]
     pub top: Option<TopBy>,
@@ -92,7 +92,7 @@ impl Choice for ContenderEnd {
     }
 }
 
-impl Choice for ListOrder {
+impl Choice for HistoryOrder {
     const ALL: &'static [Self] = &[Self::Worst, Self::Time];
 
     fn named(self) -> (&'static str, &'static str) {
@@ -188,8 +188,8 @@ fn query(
     to: Option<Timestamp>,
 ) -> HistoryQuery {
     let (rows, order) = match settings.format {
-        Format::Table => (ROWS_FOR_PEOPLE, ListOrder::Worst),
-        Format::Json => (ROWS_FOR_PROGRAMS, ListOrder::Time),
+        Format::Table => (ROWS_FOR_PEOPLE, HistoryOrder::Worst),
+        Format::Json => (ROWS_FOR_PROGRAMS, HistoryOrder::Time),
     };
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     HistoryQuery {
@@ -295,7 +295,7 @@ fn report_each(
             anyhow!("cannot write the report to {}: {error}; name another file with --output", path.display())
         })
     };
-    let (mut rows, mut traces, mut unread) = (Vec::new(), Traces::default(), Unread::default());
+    let (mut rows, mut traces, mut unread) = (Vec::new(), IncidentTraces::default(), Unread::default());
     for (at, store) in stores.iter().enumerate() {
         let read = || -> anyhow::Result<_> {
             let ensemble = store.ensemble(settings)?;
@@ -315,7 +315,7 @@ fn report_each(
             let page = page_of(path, store, at);
             write(&path.with_file_name(&page), &incident::html(&incident, settings.utc))?;
             let RecordedEnsemble { context, connect, clock_ahead_ms } = &ensemble;
-            rows.push(EnsembleRow::new(context, connect, &page, *clock_ahead_ms, &incident));
+            rows.push(EnsembleHtmlRow::new(context, connect, &page, *clock_ahead_ms, &incident));
         } else {
             traces.add(&store.name, &incident);
         }

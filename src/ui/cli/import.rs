@@ -19,7 +19,9 @@ use lockscope_base::time::now;
 use lockscope_base::znode::{TimeRange, Timestamp, Zxid};
 use lockscope_model::report::rfc3339;
 use lockscope_model::text::human::{bytes, count, countdown, date_and_time, duration, plural, rate};
-use lockscope_past::import::{Defect, ImportOptions, Imported, MissingTransactions, Progress, ServerFiles, import};
+use lockscope_past::import::{
+    Defect, ImportOptions, ImportProgress, Imported, MissingTransactions, ServerFiles, import,
+};
 use lockscope_past::record::{Merged, PastTime};
 
 /// A larger difference between the recorder's clock and the leader's is told, in milliseconds.
@@ -129,7 +131,7 @@ pub async fn carry_out(settings: &ResolvedOptions, plan: ImportPlan) -> anyhow::
 fn import_now(
     settings: &ResolvedOptions,
     plan: &ImportPlan,
-    goes_on: &mut dyn FnMut(Progress) -> bool,
+    goes_on: &mut dyn FnMut(ImportProgress) -> bool,
 ) -> anyhow::Result<(Imported, TimeRange)> {
     let files = ServerFiles::find(&plan.places)?;
     let mut time = TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) };
@@ -157,8 +159,8 @@ pub fn note_defects(done: &Imported, utc: bool) {
     done.defects.iter().for_each(|defect| note(&defect_text(defect)));
 }
 
-fn progress_text(progress: &Progress, elapsed: Duration) -> String {
-    let Progress { bytes: read, all_bytes, transactions, .. } = *progress;
+fn progress_text(progress: &ImportProgress, elapsed: Duration) -> String {
+    let ImportProgress { bytes: read, all_bytes, transactions, .. } = *progress;
     #[expect(clippy::cast_precision_loss, reason = "figures for people")]
     let (share, per_second) =
         ((read as f64 / all_bytes.max(1) as f64).min(1.0), transactions as f64 / elapsed.as_secs_f64().max(0.001));
@@ -261,7 +263,7 @@ fn hex(zxid: Zxid) -> String {
 struct ImportFacts {
     read: ReadFacts,
     written: WrittenFacts,
-    gaps: Vec<GapFacts>,
+    gaps: Vec<ImportGapFacts>,
     damaged: Vec<String>,
     /// `null` for a new recording.
     merged: Option<MergedFacts>,
@@ -286,7 +288,7 @@ struct WrittenFacts {
 }
 
 #[derive(Serialize)]
-struct GapFacts {
+struct ImportGapFacts {
     from: Option<String>,
     to: Option<String>,
     after_zxid: String,
@@ -310,7 +312,7 @@ impl From<Merged> for MergedFacts {
 
 impl From<&Imported> for ImportFacts {
     fn from(done: &Imported) -> Self {
-        let gap = |missing: &MissingTransactions| GapFacts {
+        let gap = |missing: &MissingTransactions| ImportGapFacts {
             from: rfc3339(missing.from),
             to: rfc3339(missing.to),
             after_zxid: hex(missing.after),

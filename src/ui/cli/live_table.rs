@@ -16,13 +16,13 @@ use crate::cli::output;
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::deadline;
-use lockscope_live::exporter::Question;
+use lockscope_live::exporter::ScrapeKind;
 use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy, WatchersWanted};
 use lockscope_model::diagnose::{Diagnosis, Severity, rest_between_checks};
 use lockscope_model::metrics::{EventCounters, ProcessFigures, Scrape, health};
 use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable, NO_ANSWER};
-use lockscope_model::report::{Ensemble, Initial};
+use lockscope_model::report::{Initial, ReportedEnsemble};
 use lockscope_model::server_view::ServerView;
 use lockscope_past::record::tables::RecordedDeletion;
 use lockscope_past::record::{BatchRecorder, LiveState, RecordedState, Recorder, without_data};
@@ -75,7 +75,7 @@ pub struct LiveTable {
     unreported: UnreportedFindings,
     told_ensemble: ToldEnsemble,
     /// Where changes are recorded and counted.
-    recording: Option<Box<Recording>>,
+    recording: Option<Box<TableRecording>>,
 }
 
 impl LiveTable {
@@ -239,7 +239,7 @@ impl LiveTable {
 
     /// Looks for findings; new and cleared ones are reported next.
     fn examine(&mut self) {
-        let recorder = self.recording.as_deref_mut().and_then(Recording::batches);
+        let recorder = self.recording.as_deref_mut().and_then(TableRecording::batches);
         if let Some(looked) = self.live.diagnose(now(), recorder) {
             if let Some(spans) = self.recording.as_deref_mut().and_then(|recording| recording.spans.as_mut()) {
                 spans.looked(&looked, self.live.table());
@@ -439,13 +439,13 @@ impl LiveTable {
     }
 
     /// Returns the ensemble, as reports name it.
-    pub fn ensemble(&self) -> Ensemble {
-        Ensemble::new(&self.connect, self.live.table().session()).with_view(self.live.table().view())
+    pub fn ensemble(&self) -> ReportedEnsemble {
+        ReportedEnsemble::new(&self.connect, self.live.table().session()).with_view(self.live.table().view())
     }
 }
 
 /// Where the changes of a table go: into a file, into counters, to a collector.
-pub struct Recording {
+pub struct TableRecording {
     /// Writes the changes into a file.
     pub recorder: Option<Recorder>,
     /// Counts the events.
@@ -454,7 +454,7 @@ pub struct Recording {
     pub spans: Option<SpanExport>,
 }
 
-impl Recording {
+impl TableRecording {
     /// Returns the recorder of the table's changes.
     fn batches(&mut self) -> Option<&mut BatchRecorder> {
         self.recorder.as_mut().map(Recorder::batches)
@@ -473,7 +473,7 @@ impl Recording {
 
 impl LiveTable {
     /// Starts like [`start_to_watch`](Self::start_to_watch), and records the changes.
-    pub fn start_to_record(settings: &ResolvedOptions, recording: Recording) -> anyhow::Result<Self> {
+    pub fn start_to_record(settings: &ResolvedOptions, recording: TableRecording) -> anyhow::Result<Self> {
         Ok(Self { recording: Some(Box::new(recording)), ..Self::start_to_watch(settings)? })
     }
 
@@ -508,11 +508,11 @@ impl LiveTable {
     }
 
     /// Replies to a metrics request; ignored without counters.
-    pub fn answer(&mut self, question: Question, ensemble: &str) {
+    pub fn answer(&mut self, question: ScrapeKind, ensemble: &str) {
         // The client may be gone by now.
         match question {
-            Question::Health(asker) => _ = asker.send(health(self.live.table())),
-            Question::Metrics(asker) => {
+            ScrapeKind::Health(asker) => _ = asker.send(health(self.live.table())),
+            ScrapeKind::Metrics(asker) => {
                 if let Some(scrape) = self.scrape(ensemble) {
                     _ = asker.send(scrape.into());
                 }
@@ -522,7 +522,7 @@ impl LiveTable {
 
     /// Returns the figures of this moment; `None` without counters.
     fn scrape(&mut self, ensemble: &str) -> Option<Scrape> {
-        let Recording { recorder, counters, spans } = self.recording.as_deref_mut()?;
+        let TableRecording { recorder, counters, spans } = self.recording.as_deref_mut()?;
         let process = ProcessFigures {
             changes_behind: self.observer.changes_behind() as u64,
             is_stored: recorder.as_ref().map(|recorder| recorder.trouble().is_none()),
@@ -534,7 +534,7 @@ impl LiveTable {
     }
 
     /// Ends the session within two seconds, and returns the recording and its table.
-    pub async fn stop_recording(mut self) -> Option<(Recording, LockTable)> {
+    pub async fn stop_recording(mut self) -> Option<(TableRecording, LockTable)> {
         let recording = self.recording.take()?;
         let (table, ..) = self.stop().await;
         Some((*recording, table))

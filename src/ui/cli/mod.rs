@@ -48,7 +48,7 @@ use arguments::CliCommand;
 use config::{Config, ConfigError};
 use console_options::{ConsoleOptions, known_contexts};
 use lockscope_files::exposed_folder;
-use options::{EnsembleOptions, Format, Merge, SharedOptions};
+use options::{EnsembleOptions, Format, Override, SharedOptions};
 use past::SpanOptions;
 use resolved::{AuthSource, Environment, OptionsError, ResolvedOptions};
 use several::Chosen;

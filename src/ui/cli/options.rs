@@ -1,7 +1,7 @@
 //! The options shared by several commands, in groups, and the values that they take.
 //!
 //! A command flattens a group into its own options and passes the values on as [`SharedOptions`];
-//! the config file sets the same options. [`Merge`] merges the values of several sources, where one
+//! the config file sets the same options. [`Override`] merges the values of several sources, where one
 //! source overrides another.
 //!
 //! Two kinds of values are read alike on the command line and in the config file: those that are
@@ -30,7 +30,7 @@ use lockscope_live::zk::survey::ViewBy;
 /// Merges a struct field by field; a missing field is a compile error.
 macro_rules! merge_fields {
     ($group:ident: $($field:ident),+) => {
-        impl Merge for $group {
+        impl Override for $group {
             fn merge(self, below: Self) -> Self {
                 Self { $($field: self.$field.merge(below.$field)),+ }
             }
@@ -319,7 +319,7 @@ pub(super) struct PastOptions {
     pub store: Option<PathBuf>,
 }
 
-impl Merge for PastOptions {
+impl Override for PastOptions {
     fn merge(self, below: Self) -> Self {
         // A place in one source replaces any place in a lower source.
         let below = if self == Self::default() { below } else { Self::default() };
@@ -351,12 +351,12 @@ fn deserialize_size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ByteSiz
 }
 
 /// Values that can be overridden by those of another source.
-pub trait Merge {
+pub trait Override {
     /// Returns these values, with absent ones taken from `below`.
     fn merge(self, below: Self) -> Self;
 }
 
-impl<T> Merge for Option<T> {
+impl<T> Override for Option<T> {
     fn merge(self, below: Self) -> Self {
         self.or(below)
     }

@@ -12,10 +12,10 @@ use super::output::note;
 use super::resolved::ResolvedOptions;
 use lockscope_base::time::now;
 use lockscope_base::znode::{TimeRange, Timestamp};
-use lockscope_model::report::Ensemble;
+use lockscope_model::report::ReportedEnsemble;
 use lockscope_model::text::human::date_and_time;
 use lockscope_past::record::history::RecordedEnsemble;
-use lockscope_past::record::{Damage, Past, PastTime, Playback, ReadError, RecordedState, SegmentInfo};
+use lockscope_past::record::{Past, PastTime, Playback, ReadError, RecordedState, SegmentDamage, SegmentInfo};
 
 const NO_SUCH_TIME: &str = "there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z";
 
@@ -74,11 +74,11 @@ pub(super) struct SpanOptions {
 }
 
 /// The known state at one moment.
-pub struct Moment {
+pub struct PastMoment {
     pub at: Timestamp,
     pub state: RecordedState,
     /// The ensemble, as reports name it.
-    pub ensemble: Ensemble,
+    pub ensemble: ReportedEnsemble,
     /// The beginning of the recorded time without a gap before this moment.
     pub since: Timestamp,
 }
@@ -159,7 +159,7 @@ pub fn span(
 }
 
 /// Reads the known state at a moment; without one, at the end of the recording.
-pub fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<Moment> {
+pub fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<PastMoment> {
     let mut past = Past::open(store)?;
     let Some(TimeRange { to: end, .. }) = past.span()? else {
         bail!("nothing was recorded in {} yet", store.display())
@@ -168,8 +168,9 @@ pub fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<M
     let playback = start(past, store, at, utc)?;
     let segment = *playback.segment();
     let (state, mut past) = playback.into_parts();
-    let ensemble = Ensemble::new(&past.connect(segment.run)?, state.table.session()).with_view(state.table.view());
-    Ok(Moment { at, state, ensemble, since: past.run_start(&segment)? })
+    let ensemble =
+        ReportedEnsemble::new(&past.connect(segment.run)?, state.table.session()).with_view(state.table.view());
+    Ok(PastMoment { at, state, ensemble, since: past.run_start(&segment)? })
 }
 
 /// Opens a recording at a moment.
@@ -205,7 +206,7 @@ pub fn start_or_next(mut past: Past, store: &Path, mut at: Timestamp, utc: bool)
 }
 
 /// Returns the sentence about a damaged segment.
-pub fn left_out(store: &Path, segment: &SegmentInfo, damage: Damage, utc: bool) -> String {
+pub fn left_out(store: &Path, segment: &SegmentInfo, damage: SegmentDamage, utc: bool) -> String {
     let (from, until) = (date_and_time(segment.from, utc), date_and_time(segment.until, utc));
     format!("{} is damaged from {from} to {until}, which is left out: {damage}", store.display())
 }
@@ -232,7 +233,7 @@ fn recorded_around(past: &mut Past, at: Timestamp, utc: bool) -> String {
     }
 }
 
-fn damaged(store: &Path, at: Timestamp, damage: Damage, utc: bool) -> anyhow::Error {
+fn damaged(store: &Path, at: Timestamp, damage: SegmentDamage, utc: bool) -> anyhow::Error {
     let (store, at) = (store.display(), date_and_time(at, utc));
     anyhow::anyhow!("{store} is damaged at {at}: {damage}; name another time")
 }

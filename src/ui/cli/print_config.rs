@@ -16,7 +16,7 @@ use lockscope_base::recipe::{
     Classification, Classifier, LockKind, OwnRecipe, Recipe, RequestMode, WrittenRecipe, written,
 };
 use lockscope_base::znode::{ZnodePath, escaped};
-use lockscope_model::report::Ensemble;
+use lockscope_model::report::ReportedEnsemble;
 
 /// The public part of a context: without identities in its connect string.
 #[derive(Serialize)]
@@ -33,7 +33,8 @@ pub fn print_contexts(config: &Config, format: Format, out: &mut impl Write) -> 
         .iter()
         .map(|(name, context)| {
             let connect = context.options.ensemble.connect.as_ref().or(config.options.ensemble.connect.as_ref());
-            let connect = Ensemble::new(connect.map_or(DEFAULT_CONNECT, String::as_str), None).connect().to_owned();
+            let connect =
+                ReportedEnsemble::new(connect.map_or(DEFAULT_CONNECT, String::as_str), None).connect().to_owned();
             ContextFacts { name, connect, production: context.production }
         })
         .collect();

@@ -25,7 +25,7 @@ use tokio::task::{JoinSet, block_in_place};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::live_table::{LiveTable, Recording};
+use super::live_table::{LiveTable, TableRecording};
 use super::options::{ChangeOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::output::{ExitAnswer, MayPass, Signals, json_of, note, ready, reloading, send, stopping};
 use super::record_exports::{MetricsOptions, OtlpOptions, Questions, SharedExporter};
@@ -36,9 +36,9 @@ use super::{options, several};
 use lockscope_base::time::{Backoff, now};
 use lockscope_base::znode::{Timestamp, Zxid};
 use lockscope_live::admin::audit::{AuditEntry, AuditFollower};
-use lockscope_live::exporter::Question;
+use lockscope_live::exporter::ScrapeKind;
 use lockscope_live::zk::EnsembleAddress;
-use lockscope_model::report::{Ensemble, rfc3339};
+use lockscope_model::report::{ReportedEnsemble, rfc3339};
 use lockscope_past::record::tables::RecordedDeletion;
 use lockscope_past::record::{Bounds, RecordOptions, Recorder};
 
@@ -119,7 +119,7 @@ struct Started {
 }
 
 /// Why a run ended.
-enum End {
+enum RunEnd {
     Stopped,
     /// The run continues with these settings.
     Reload(Box<ResolvedOptions>),
@@ -160,20 +160,20 @@ async fn run(
     };
     send(out, &json_of(settings.label(), &started)?).await?;
     let mut deletions = (recorder.is_some() || spans.is_some()).then(|| FollowedDeletions::start(&settings));
-    let mut recording = Recording { recorder, counters: command.metrics.counters(spans.is_some()), spans };
+    let mut recording = TableRecording { recorder, counters: command.metrics.counters(spans.is_some()), spans };
     loop {
         let mut live = LiveTable::start_to_record(&settings, recording)?;
         ready(&status(&settings));
         let end = record(&mut live, &settings, &mut deletions, questions, &reload, &mut signals).await;
-        if !matches!(end, Ok(End::Reload(_))) {
+        if !matches!(end, Ok(RunEnd::Reload(_))) {
             stopping();
         }
         let Some((ended, table)) = live.stop_recording().await else { return end.map(|_| ExitAnswer::Yes) };
         recording = ended;
         match end {
-            Ok(End::Reload(new)) => settings = *new,
+            Ok(RunEnd::Reload(new)) => settings = *new,
             end => {
-                let Recording { recorder, spans, .. } = recording;
+                let TableRecording { recorder, spans, .. } = recording;
                 let stored = recorder.map_or(Ok(()), |recorder| block_in_place(|| recorder.stop(&table, now())));
                 if let Some(spans) = spans {
                     spans.stop(&table).await;
@@ -218,7 +218,7 @@ async fn record(
     questions: &mut Questions,
     read_settings: &impl Fn() -> anyhow::Result<ResolvedOptions>,
     signals: &mut Signals,
-) -> anyhow::Result<End> {
+) -> anyhow::Result<RunEnd> {
     let mut flush = interval(FLUSH_INTERVAL);
     flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
     live.survey(settings, Duration::MAX)?;
@@ -229,8 +229,8 @@ async fn record(
         tokio::select! {
             biased;
             signal = signals.next() => match (signal == SignalKind::hangup()).then(read_settings) {
-                None => return Ok(End::Stopped),
-                Some(Ok(new)) => return Ok(End::Reload(Box::new(new))),
+                None => return Ok(RunEnd::Stopped),
+                Some(Ok(new)) => return Ok(RunEnd::Reload(Box::new(new))),
                 Some(Err(error)) => {
                     note(&format!("{of}recording goes on with the settings as they were: {error:#}"));
                     ready(&status(settings));
@@ -254,8 +254,8 @@ async fn record(
             }
             step = next_step(live, questions) => {
                 match step.map_err(MayPass::of)? {
-                    Step::Asked(question) => live.answer(question, &ensemble),
-                    Step::Changed => {}
+                    RecordWork::Asked(question) => live.answer(question, &ensemble),
+                    RecordWork::Changed => {}
                 }
                 let unreadable = notices.next(live.table());
                 if !unreadable.is_empty() {
@@ -268,16 +268,16 @@ async fn record(
 }
 
 /// The next work of the recorder.
-enum Step {
+enum RecordWork {
     Changed,
-    Asked(Question),
+    Asked(ScrapeKind),
 }
 
 /// Waits for the next changes or the next question. Neither can starve the other. Cancel safe.
-async fn next_step(live: &mut LiveTable, questions: &mut Questions) -> anyhow::Result<Step> {
+async fn next_step(live: &mut LiveTable, questions: &mut Questions) -> anyhow::Result<RecordWork> {
     tokio::select! {
-        question = questions.next() => Ok(Step::Asked(question)),
-        events = live.next() => events.map(|_| Step::Changed),
+        question = questions.next() => Ok(RecordWork::Asked(question)),
+        events = live.next() => events.map(|_| RecordWork::Changed),
     }
 }
 
@@ -399,7 +399,8 @@ impl FollowedDeletions {
         let entries = next.unwrap_or_default().into_iter();
         entries
             .filter(|entry| {
-                EnsembleAddress::of(Ensemble::new(&entry.who.ensemble, None).connect()).is_of_the_same(&self.ensemble)
+                EnsembleAddress::of(ReportedEnsemble::new(&entry.who.ensemble, None).connect())
+                    .is_of_the_same(&self.ensemble)
             })
             .filter_map(deletion)
             .collect()

@@ -20,12 +20,12 @@ use super::output::{MayPass, note};
 use super::resolved::ResolvedOptions;
 use lockscope_base::time::now;
 use lockscope_base::znode::Timestamp;
-use lockscope_live::exporter::{Access, AccessError, Exporter, Question};
+use lockscope_live::exporter::{AccessError, Exporter, MetricsAccess, ScrapeKind};
 use lockscope_live::otlp::{Endpoint, Origin, Sender};
 use lockscope_model::diagnose::FindingChanges;
 use lockscope_model::metrics::{DEFAULT_MAX_LOCKS, EventCounters, OtlpFigures, Scrape, Scrapes};
 use lockscope_model::queue::{Happening, LockTable};
-use lockscope_past::record::Looked;
+use lockscope_past::record::LookOutcome;
 use lockscope_past::record::tables::{GapRecord, RecordedDeletion, SpanRecorder};
 
 /// The most locks with series of their own: more series than these few hundred thousand overload
@@ -76,9 +76,9 @@ impl MetricsOptions {
         }
     }
 
-    fn access(&self) -> Result<Access, AccessError> {
+    fn access(&self) -> Result<MetricsAccess, AccessError> {
         let path = self.metrics_config.as_deref();
-        path.map_or_else(|| Ok(Access::default()), |path| block_in_place(|| Access::load(path)))
+        path.map_or_else(|| Ok(MetricsAccess::default()), |path| block_in_place(|| MetricsAccess::load(path)))
     }
 }
 
@@ -98,7 +98,7 @@ pub enum Questions {
     /// An exporter of its own, once it is started.
     Own(Option<Exporter>),
     /// An exporter at this address that others answer, too.
-    Shared(SocketAddr, mpsc::Receiver<Question>),
+    Shared(SocketAddr, mpsc::Receiver<ScrapeKind>),
 }
 
 impl Questions {
@@ -126,7 +126,7 @@ impl Questions {
     }
 
     /// Waits for the next question; forever when no metrics are served. Cancel safe.
-    pub async fn next(&mut self) -> Question {
+    pub async fn next(&mut self) -> ScrapeKind {
         let question = match self {
             Self::Own(Some(exporter)) => Some(exporter.next_question().await),
             Self::Own(None) => None,
@@ -142,7 +142,7 @@ impl Questions {
 /// An exporter whose questions several contexts answer together.
 pub struct SharedExporter {
     exporter: Exporter,
-    contexts: Vec<(String, mpsc::Sender<Question>)>,
+    contexts: Vec<(String, mpsc::Sender<ScrapeKind>)>,
 }
 
 impl SharedExporter {
@@ -164,8 +164,8 @@ impl SharedExporter {
             tokio::select! {
                 question = self.exporter.next_question() => match question {
                     // The client may be gone by now.
-                    Question::Metrics(asker) => _ = asker.send(self.metrics().await),
-                    Question::Health(asker) => _ = asker.send(self.health().await),
+                    ScrapeKind::Metrics(asker) => _ = asker.send(self.metrics().await),
+                    ScrapeKind::Health(asker) => _ = asker.send(self.health().await),
                 },
                 _ = hang_up.recv() => options.reload(Some(&self.exporter)),
             }
@@ -174,7 +174,7 @@ impl SharedExporter {
 
     async fn metrics(&self) -> Scrapes {
         let mut all = Scrapes::default();
-        for (context, part) in self.ask(Question::Metrics).await {
+        for (context, part) in self.ask(ScrapeKind::Metrics).await {
             match part {
                 Some(part) => all.known.extend(part.known),
                 None => all.silent.push(context),
@@ -189,12 +189,12 @@ impl SharedExporter {
             Some(Err(sentence)) => Some(format!("{context}: {sentence}")),
             None => Some(format!("{context}: it is not recorded")),
         };
-        let wrong: Vec<String> = self.ask(Question::Health).await.into_iter().filter_map(of).collect();
+        let wrong: Vec<String> = self.ask(ScrapeKind::Health).await.into_iter().filter_map(of).collect();
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
     }
 
     /// Asks all contexts at once. `None` comes from those that are not recorded at the moment.
-    async fn ask<T>(&self, question: fn(oneshot::Sender<T>) -> Question) -> Vec<(String, Option<T>)> {
+    async fn ask<T>(&self, question: fn(oneshot::Sender<T>) -> ScrapeKind) -> Vec<(String, Option<T>)> {
         let parts = self.contexts.iter().map(async |(context, questions)| {
             let (sender, answer) = oneshot::channel();
             let asked = async {
@@ -252,12 +252,12 @@ pub(super) struct SpanExport {
     sender: Sender,
     metrics_due: Instant,
     /// The reported trouble with the collector.
-    trouble: Option<Trouble>,
+    trouble: Option<CollectorTrouble>,
 }
 
 /// A trouble with the collector that was reported.
 #[derive(Debug)]
-struct Trouble {
+struct CollectorTrouble {
     /// The number of lost spans before it.
     lost_before: u64,
     /// When the collector began to take everything again.
@@ -295,7 +295,7 @@ impl SpanExport {
     }
 
     /// Records the findings of one look.
-    pub(super) fn looked(&mut self, looked: &Looked, table: &LockTable) {
+    pub(super) fn looked(&mut self, looked: &LookOutcome, table: &LockTable) {
         if !looked.forgotten.is_empty() {
             let forgotten = FindingChanges { raised: Vec::new(), cleared: looked.forgotten.clone() };
             self.spans.findings_changed(&forgotten, table, looked.at);
@@ -335,10 +335,10 @@ impl SpanExport {
         match (self.sender.trouble(), &mut self.trouble) {
             (Some(trouble), None) => {
                 note(&format!("{of}not all spans and metrics arrive: {trouble}"));
-                self.trouble = Some(Trouble { lost_before: self.sender.figures().lost, calm_since: None });
+                self.trouble = Some(CollectorTrouble { lost_before: self.sender.figures().lost, calm_since: None });
             }
             (Some(_), Some(known)) => known.calm_since = None,
-            (None, Some(Trouble { lost_before, calm_since })) => {
+            (None, Some(CollectorTrouble { lost_before, calm_since })) => {
                 if calm_since.get_or_insert_with(Instant::now).elapsed() >= CALM {
                     let lost = self.sender.figures().lost - *lost_before;
                     let lost = if lost > 0 { format!("; {lost} spans were lost meanwhile") } else { String::new() };

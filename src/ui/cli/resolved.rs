@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::config::Config;
-use super::options::{EnsembleOptions, Format, Merge, SharedOptions};
+use super::options::{EnsembleOptions, Format, Override, SharedOptions};
 use crate::tui::app::Settings;
 use crate::tui::{BadTheme, Bindings, OwnCommand, Palette, PastPlace, ScreensChosen, ThemeName, TuiOptions};
 use lockscope_base::recipe::OwnRecipe;
@@ -32,7 +32,7 @@ use lockscope_live::zk::survey::{SurveyOptions, ViewBy};
 use lockscope_live::zk::{Auth, BadConnectString, ConnectError, ConnectOptions, KerberosLogin, SessionRole, TlsFiles};
 use lockscope_model::diagnose::Thresholds;
 use lockscope_model::queue::Expectation;
-use lockscope_model::report::Ensemble;
+use lockscope_model::report::ReportedEnsemble;
 
 #[cfg(test)]
 mod tests;
@@ -168,7 +168,7 @@ pub(super) struct ResolvedOptions {
 impl ResolvedOptions {
     /// Returns the ensemble, without identities in its connect string.
     pub(super) fn ensemble_name(&self) -> String {
-        Ensemble::new(&self.connect, None).connect().to_owned()
+        ReportedEnsemble::new(&self.connect, None).connect().to_owned()
     }
 
     /// Returns the context, where the output names it because it is one of several.

@@ -15,9 +15,9 @@ use super::options::{EnsembleOptions, Format, SharedOptions};
 use super::resolved::{Environment, ResolvedOptions};
 use super::{environment, exposed_folders, output, read_config, resolve_options, resolved, usual_config};
 use crate::tui;
-use crate::tui::{TuiOptions, WatchOptions};
+use crate::tui::{EnsembleWatchOptions, TuiOptions};
 use lockscope_base::znode::escaped;
-use lockscope_model::report::{Ensemble, SCHEMA};
+use lockscope_model::report::{ReportedEnsemble, SCHEMA};
 
 /// The ensembles that a command works on.
 pub enum Chosen {
@@ -157,7 +157,7 @@ const MAX_AT_ONCE: usize = 64;
 
 /// What is printed in place of the facts of a context that could not be reached.
 #[derive(Serialize)]
-struct Failure<'a> {
+struct EnsembleFailure<'a> {
     schema: u32,
     error: &'a str,
 }
@@ -187,7 +187,7 @@ impl Failures {
         self.names.push(name.to_owned());
         output::note(&format!("{name}: {error}"));
         output::print(out, |out| match format {
-            Format::Json => output::write_json_of(out, Some(name), &Failure { schema: SCHEMA, error: &error }),
+            Format::Json => output::write_json_of(out, Some(name), &EnsembleFailure { schema: SCHEMA, error: &error }),
             Format::Table => writeln!(out, "{name}: not seen: {}", escaped(&error)),
         })
     }
@@ -201,7 +201,7 @@ impl Failures {
 }
 
 /// Writes the context and its servers above a table, if there are several.
-pub fn write_heading(out: &mut impl Write, context: Option<&str>, ensemble: &Ensemble) -> io::Result<()> {
+pub fn write_heading(out: &mut impl Write, context: Option<&str>, ensemble: &ReportedEnsemble) -> io::Result<()> {
     match context {
         Some(context) => writeln!(out, "== {context} ({})", escaped(ensemble.connect())),
         None => Ok(()),
@@ -259,17 +259,17 @@ pub async fn screen(given: SharedOptions) -> anyhow::Result<()> {
 }
 
 /// Returns how the screen watches a context.
-fn watched(context: InContext) -> tui::EnsembleOptions {
+fn watched(context: InContext) -> tui::EnsembleToWatch {
     let InContext { name, production, settings } = context;
     let options = settings.and_then(|settings| {
-        Ok(WatchOptions {
+        Ok(EnsembleWatchOptions {
             observe: settings.observe_options()?,
             survey: settings.survey_options()?,
             thresholds: settings.thresholds,
         })
     });
     let options = options.map_err(|error| sentence(&format!("{error:#}")));
-    tui::EnsembleOptions { name, production, options }
+    tui::EnsembleToWatch { name, production, options }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::output::{ExitAnswer, print, reader_left, write_json, write_json_of};
-use super::past::{Moment, MomentOptions, Stores, Unread};
+use super::past::{MomentOptions, PastMoment, Stores, Unread};
 use super::resolved::ResolvedOptions;
 use super::several::{Failures, InContext};
 use super::table_event::some_root_is_readable;
@@ -26,7 +26,7 @@ use lockscope_live::zk::survey::{SurveyOptions, ViewBy, survey_once};
 use lockscope_model::diagnose::Diagnosis;
 use lockscope_model::members::ComparedNodes;
 use lockscope_model::queue::LockTable;
-use lockscope_model::report::{Ensemble, MembersFacts, Snapshot, lines};
+use lockscope_model::report::{MembersFacts, ReportedEnsemble, Snapshot, lines};
 use lockscope_model::server_view::{MemberView, ServerView};
 use lockscope_model::text::human::date_and_time;
 use lockscope_past::record::PastTime;
@@ -64,7 +64,7 @@ fn print_past(
     at: Option<PastTime>,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let Moment { at, state, ensemble, .. } = past::moment(store, at, settings.utc)?;
+    let PastMoment { at, state, ensemble, .. } = past::moment(store, at, settings.utc)?;
     // Among several, an ensemble that was not seen must not look like one without locks.
     ensure!(
         settings.label().is_none() || state.table.is_live(),
@@ -84,9 +84,9 @@ fn print_past(
 }
 
 /// The locks of one ensemble, as they were read.
-struct Taken {
+struct ReadLocks {
     settings: ResolvedOptions,
-    ensemble: Ensemble,
+    ensemble: ReportedEnsemble,
     locks: LockTable,
     diagnosis: Diagnosis,
     at: Timestamp,
@@ -116,7 +116,7 @@ pub async fn run_each(contexts: Vec<InContext>, format: Format, out: &mut impl W
     Ok(ExitAnswer::Yes)
 }
 
-async fn take(settings: ResolvedOptions) -> anyhow::Result<Taken> {
+async fn take(settings: ResolvedOptions) -> anyhow::Result<ReadLocks> {
     let asking = tokio::spawn(survey(settings.survey_options()?));
     let mut live = LiveTable::start(&settings)?;
     let at = match live.read_once().await {
@@ -133,10 +133,10 @@ async fn take(settings: ResolvedOptions) -> anyhow::Result<Taken> {
     let ensemble = live.ensemble();
     let (locks, diagnosis, _) = live.stop().await;
     some_root_is_readable(&locks, &settings.roots)?;
-    Ok(Taken { settings, ensemble, locks, diagnosis, at })
+    Ok(ReadLocks { settings, ensemble, locks, diagnosis, at })
 }
 
-impl Taken {
+impl ReadLocks {
     fn print(&self, out: &mut impl Write) -> anyhow::Result<()> {
         let Self { settings, ensemble, locks, diagnosis, at } = self;
         print(out, |out| match settings.format {

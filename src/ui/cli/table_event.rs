@@ -18,7 +18,7 @@ use lockscope_model::diagnose::Finding;
 use lockscope_model::ensemble::{EnsembleEvent, EnsembleEventKind, EnsembleLine};
 use lockscope_model::queue::{Happening, LockName, LockTable, SampledCounts};
 use lockscope_model::report::Initial;
-use lockscope_past::record::Looked;
+use lockscope_past::record::LookOutcome;
 
 /// The meaning of a change of the table.
 pub enum TableEvent {
@@ -103,8 +103,8 @@ pub struct UnreportedFindings {
 impl UnreportedFindings {
     /// Takes the result of a look. Findings forgotten after a cut count as cleared; they are raised
     /// again if they still apply.
-    pub fn new(looked: Looked) -> Self {
-        let Looked { at, forgotten: mut cleared, changes } = looked;
+    pub fn new(looked: LookOutcome) -> Self {
+        let LookOutcome { at, forgotten: mut cleared, changes } = looked;
         cleared.extend(changes.cleared);
         Self { cleared: cleared.into_iter(), raised: changes.raised.into_iter(), at }
     }

@@ -31,7 +31,7 @@ use lockscope_model::diagnose::FindingChanges;
 use lockscope_model::report::{
     EnsembleEventLine, FindingLine, GapLine, HappeningLine, Initial, InitialLine, SampleLine, lines,
 };
-use lockscope_past::record::{Past, PastTime, Playback, PlaybackStep, Played};
+use lockscope_past::record::{Past, PastTime, Playback, PlaybackStep, PlayedEntry};
 
 /// The most events whose lines are written together.
 const MAX_EVENTS_AT_ONCE: usize = 1024;
@@ -313,12 +313,12 @@ fn events(
     utc: bool,
 ) -> (Vec<TableEvent>, Option<Timestamp>) {
     match step {
-        PlaybackStep::Entry { at, played: Played::Happenings(happenings), is_synced } => {
+        PlaybackStep::Entry { at, played: PlayedEntry::Happenings(happenings), is_synced } => {
             let is_initial = is_synced && !std::mem::replace(was_synced, *was_synced || is_synced);
             let events = happenings.into_iter().map(|happening| TableEvent::Happening(happening, None)).collect();
             (events, is_initial.then_some(at))
         }
-        PlaybackStep::Entry { at, played: Played::Findings(FindingChanges { raised, cleared }), .. } => {
+        PlaybackStep::Entry { at, played: PlayedEntry::Findings(FindingChanges { raised, cleared }), .. } => {
             let event = |raised| move |finding| TableEvent::Finding { finding, raised, at };
             (cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect(), None)
         }

@@ -100,9 +100,9 @@ fn end_of(status: io::Result<ExitStatus>) -> CommandEnd {
 }
 
 /// A process group that is killed when this is dropped.
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
+impl ProcessGroup {
     fn of(child: &Child) -> Self {
         Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
     }
@@ -113,7 +113,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
             // Fails when all its processes have ended.
@@ -140,7 +140,7 @@ async fn follow(
     reports: &mpsc::Sender<Event>,
     stopped: &mut mpsc::Receiver<()>,
 ) -> (CommandEnd, u64) {
-    let mut group = Group::of(child);
+    let mut group = ProcessGroup::of(child);
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let mut room = MAX_OUTPUT_BYTES;
     let (lines, mut read) = mpsc::channel(MAX_QUEUED_REPORTS);

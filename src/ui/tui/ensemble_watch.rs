@@ -11,7 +11,7 @@
 //! Costs to each ensemble that is not open: those of [`Observer`] and of a [`Surveyor`] that asks
 //! each server at most once in [`SURVEY_INTERVAL`], and never for watchers.
 //!
-//! A `Watcher` follows one ensemble and summarizes it. The `Board` has the latest summary of each;
+//! A `Watcher` follows one ensemble and summarizes it. The `EnsembleBoard` has the latest summary of each;
 //! a new one replaces one that was not taken.
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 use lockscope_model::diagnose::{Thresholds, rest_between_checks};
 use lockscope_model::queue::Change;
-use lockscope_model::report::Ensemble;
+use lockscope_model::report::ReportedEnsemble;
 use lockscope_model::server_view::ServerView;
 use lockscope_model::summary::{ChangeRate, EnsembleSummary};
 use lockscope_past::record::LiveState;
@@ -46,7 +46,7 @@ const SURVEY_STAGGER: Duration = Duration::from_millis(50);
 
 /// How to watch one of several ensembles.
 #[derive(Clone, Debug)]
-pub struct WatchOptions {
+pub struct EnsembleWatchOptions {
     /// What to observe.
     pub observe: ObserveOptions,
     /// How to ask the servers about themselves.
@@ -57,13 +57,13 @@ pub struct WatchOptions {
 
 /// One of several ensembles.
 #[derive(Clone, Debug)]
-pub struct EnsembleOptions {
+pub struct EnsembleToWatch {
     /// The name of its context.
     pub name: String,
     /// Whether its context is marked as production.
     pub production: bool,
     /// How to watch it, or a sentence that says why its options cannot be used.
-    pub options: Result<WatchOptions, String>,
+    pub options: Result<EnsembleWatchOptions, String>,
 }
 
 /// An ensemble that is followed: what one console hands to the next.
@@ -73,7 +73,7 @@ pub struct Followed {
 }
 
 impl Followed {
-    pub fn start(options: &WatchOptions) -> Self {
+    pub fn start(options: &EnsembleWatchOptions) -> Self {
         let live = LiveState::new(options.observe.table(), options.thresholds);
         Self { live, observer: Observer::start(options.observe.clone()) }
     }
@@ -87,15 +87,15 @@ impl fmt::Debug for Followed {
 
 /// The ensembles of a console that shows several, and their list.
 #[derive(Debug)]
-pub struct Ensembles {
+pub struct EnsembleWatches {
     watch: EnsembleWatch,
     /// `None` while a console shows it.
     list: Option<Box<WatchedEnsembles>>,
 }
 
-impl Ensembles {
+impl EnsembleWatches {
     /// Starts to watch all of them.
-    pub fn start(ensembles: Vec<EnsembleOptions>) -> Self {
+    pub fn start(ensembles: Vec<EnsembleToWatch>) -> Self {
         let watch = EnsembleWatch::start(ensembles);
         let list = Some(Box::new(watch.rows()));
         Self { watch, list }
@@ -105,7 +105,7 @@ impl Ensembles {
     pub async fn hand_over(
         &mut self,
         name: Option<&str>,
-        options: &WatchOptions,
+        options: &EnsembleWatchOptions,
     ) -> (Option<Followed>, Box<WatchedEnsembles>) {
         let followed = match name {
             Some(name) => {
@@ -145,31 +145,31 @@ struct WatchTask {
 /// The ensembles that the console watches.
 #[derive(Debug)]
 struct EnsembleWatch {
-    ensembles: Vec<Watched>,
-    board: Arc<Board>,
+    ensembles: Vec<WatchedEnsemble>,
+    board: Arc<EnsembleBoard>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedEnsemble {
     name: Arc<str>,
-    options: EnsembleOptions,
+    options: EnsembleToWatch,
     /// `None` while the ensemble is open, or when it cannot be watched.
     task: Option<WatchTask>,
 }
 
 impl EnsembleWatch {
     /// Starts to watch all of them.
-    fn start(ensembles: Vec<EnsembleOptions>) -> Self {
+    fn start(ensembles: Vec<EnsembleToWatch>) -> Self {
         let mut stagger = Duration::ZERO;
-        let board = Arc::new(Board::default());
-        let start = |options: EnsembleOptions| {
+        let board = Arc::new(EnsembleBoard::default());
+        let start = |options: EnsembleToWatch| {
             let name: Arc<str> = options.name.as_str().into();
             stagger += SURVEY_STAGGER;
             let watched = options.options.as_ref().ok();
             let task = watched.map(|watched| {
                 WatchTask::start(Arc::clone(&name), Followed::start(watched), &watched.survey, stagger, &board)
             });
-            Watched { name, options, task }
+            WatchedEnsemble { name, options, task }
         };
         let ensembles = ensembles.into_iter().map(start).collect();
         Self { ensembles, board }
@@ -177,11 +177,11 @@ impl EnsembleWatch {
 
     /// Returns the rows of the list, of which nothing is known yet.
     fn rows(&self) -> WatchedEnsembles {
-        let row = |Watched { name, options, .. }: &Watched| EnsembleRow {
+        let row = |WatchedEnsemble { name, options, .. }: &WatchedEnsemble| EnsembleRow {
             name: Arc::clone(name),
             connect: options.options.as_ref().map_or_else(
                 |_| String::new(),
-                |options| Ensemble::new(&options.observe.connection.connect, None).connect().to_owned(),
+                |options| ReportedEnsemble::new(&options.observe.connection.connect, None).connect().to_owned(),
             ),
             production: options.production,
             trouble: options.options.as_ref().err().cloned(),
@@ -194,7 +194,7 @@ impl EnsembleWatch {
 
     /// Hands over an ensemble, and stops to watch it. `None` when it is not watched, or when it was
     /// observed with other options: the config file has changed. Later it is watched with these.
-    async fn hand_over(&mut self, name: &str, options: &WatchOptions) -> Option<Followed> {
+    async fn hand_over(&mut self, name: &str, options: &EnsembleWatchOptions) -> Option<Followed> {
         let watched = self.ensembles.iter_mut().find(|watched| *watched.name == *name)?;
         let is_same = watched.options.options.as_ref().is_ok_and(|known| known.observe == options.observe);
         watched.options.options = Ok(options.clone());
@@ -232,7 +232,13 @@ impl EnsembleWatch {
 }
 
 impl WatchTask {
-    fn start(name: Arc<str>, followed: Followed, survey: &SurveyOptions, after: Duration, board: &Arc<Board>) -> Self {
+    fn start(
+        name: Arc<str>,
+        followed: Followed,
+        survey: &SurveyOptions,
+        after: Duration,
+        board: &Arc<EnsembleBoard>,
+    ) -> Self {
         let stop = CancellationToken::new();
         let survey = SurveyOptions { min_interval: SURVEY_INTERVAL, ..survey.clone() };
         let watcher = Watcher::new(name, followed, survey, after, Arc::clone(board));
@@ -249,7 +255,7 @@ impl WatchTask {
 
 /// The latest summaries of the ensembles, for the console.
 #[derive(Debug, Default)]
-pub struct EnsembleReports(Option<Arc<Board>>);
+pub struct EnsembleReports(Option<Arc<EnsembleBoard>>);
 
 impl EnsembleReports {
     /// Looks for locks that pass a filter in all ensembles, from now on.
@@ -278,7 +284,7 @@ struct Watcher {
     survey: SurveyOptions,
     /// When the survey starts.
     survey_from: Instant,
-    board: Arc<Board>,
+    board: Arc<EnsembleBoard>,
     /// The filter of the list.
     filter: watch::Receiver<Filter>,
     changes: ChangeRate,
@@ -291,7 +297,13 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(name: Arc<str>, followed: Followed, survey: SurveyOptions, after: Duration, board: Arc<Board>) -> Self {
+    fn new(
+        name: Arc<str>,
+        followed: Followed,
+        survey: SurveyOptions,
+        after: Duration,
+        board: Arc<EnsembleBoard>,
+    ) -> Self {
         Self {
             name,
             followed,
@@ -413,7 +425,7 @@ async fn viewed(surveyor: Option<&mut Surveyor>) -> Arc<ServerView> {
 const GATHER: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Default)]
-struct Board {
+struct EnsembleBoard {
     untaken: Mutex<Untaken>,
     posted: Notify,
     /// The filter of the list.
@@ -426,7 +438,7 @@ struct Untaken {
     taken: Option<Instant>,
 }
 
-impl Board {
+impl EnsembleBoard {
     /// Sets the filter of the list, for which each ensemble is looked through.
     fn set_filter(&self, filter: Filter) {
         self.filter.send_replace(filter);
@@ -482,7 +494,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_summary_that_was_not_taken_is_replaced_and_takes_are_apart() {
-        let board = Board::default();
+        let board = EnsembleBoard::default();
         board.post(report("one", 1));
         let began = Instant::now();
         assert_eq!(board.next().await.len(), 1);

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::app::{Event, FleetSide};
 use super::run::{ChangeSource, FleetControl};
 use lockscope_base::znode::ZnodePath;
-use lockscope_lab::contend::{ContendError, Deletions, Fleet, FleetCommand, FleetOptions, FleetOutcome, Scenario};
+use lockscope_lab::contend::{ContendError, Fleet, FleetCommand, FleetOptions, FleetOutcome, OwnDeletions, Scenario};
 use lockscope_lab::demo::{SceneCommand, SceneRunner};
 use lockscope_live::observe::{Observed, Observer};
 use lockscope_live::zk::survey::{Surveyor, WatchersWanted};
@@ -132,7 +132,7 @@ pub struct FleetTasks {
     connection: ConnectOptions,
     roots: Vec<ZnodePath>,
     asks_servers: bool,
-    deletions: Deletions,
+    deletions: OwnDeletions,
     sender: mpsc::Sender<FleetEvent>,
     events: mpsc::Receiver<FleetEvent>,
     running: [Option<Running>; 2],
@@ -165,7 +165,7 @@ impl FleetTasks {
             connection,
             roots,
             asks_servers,
-            deletions: Deletions::default(),
+            deletions: OwnDeletions::default(),
             sender,
             events,
             running,
@@ -310,7 +310,7 @@ struct FleetTask {
 }
 
 impl FleetTask {
-    async fn run(mut self, options: FleetOptions, scenario: Scenario, deletions: Deletions) {
+    async fn run(mut self, options: FleetOptions, scenario: Scenario, deletions: OwnDeletions) {
         let side = self.side;
         let last = match Fleet::start_beside(options, scenario, &deletions) {
             Err(error) => Event::FleetFailed { side, why: error.to_string() },

@@ -67,7 +67,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
 use self::app::Tour;
-use self::ensemble_watch::{Ensembles, Followed};
+use self::ensemble_watch::{EnsembleWatches, Followed};
 use self::past_writer::{LivePast, PastWriter};
 use app::{App, Event, FleetSide, Replay, Settings, Travel};
 use background::{DeletionRunner, NodeReader};
@@ -78,7 +78,7 @@ use lockscope_lab::contend::{FleetCommand, Scenario};
 use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::BadConnectString;
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, WatchersWanted};
-use lockscope_model::report::Ensemble;
+use lockscope_model::report::ReportedEnsemble;
 use lockscope_past::record::{Batch, LiveState, StoreError};
 use past_reader::PastReader;
 use past_writer::PastImporter;
@@ -87,7 +87,7 @@ use terminal::{ProcessSignals, TerminalEvents, TerminalGuard};
 use theme::Theme;
 
 pub use self::app::{Bindings, Screen, ScreenChoices, ScreensChosen, WantedKeys};
-pub use self::ensemble_watch::{EnsembleOptions, WatchOptions};
+pub use self::ensemble_watch::{EnsembleToWatch, EnsembleWatchOptions};
 pub use self::own_command::{CommandOutput, OwnCommand, OwnProgram};
 pub use self::past_writer::{PastError, PastPlace};
 pub use self::theme::{BadTheme, Palette, ThemeName};
@@ -125,9 +125,9 @@ pub struct TuiOptions {
 
 impl TuiOptions {
     /// Returns how to watch the ensemble while it is not open.
-    pub fn watch(&self) -> WatchOptions {
+    pub fn watch(&self) -> EnsembleWatchOptions {
         let thresholds = self.settings.thresholds;
-        WatchOptions { observe: self.observe.clone(), survey: self.survey.clone(), thresholds }
+        EnsembleWatchOptions { observe: self.observe.clone(), survey: self.survey.clone(), thresholds }
     }
 }
 
@@ -175,7 +175,7 @@ type Surface = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 ///
 /// With `several` ensembles it starts on their list, and watches all of them; `options` then say
 /// how the list looks, and their ensemble is not shown.
-pub async fn run(options: TuiOptions, source: Option<Source>, several: Vec<EnsembleOptions>) -> Result<(), TuiError> {
+pub async fn run(options: TuiOptions, source: Option<Source>, several: Vec<EnsembleToWatch>) -> Result<(), TuiError> {
     if !terminal::is_there() {
         return Err(TuiError::NoTerminal);
     }
@@ -185,7 +185,7 @@ pub async fn run(options: TuiOptions, source: Option<Source>, several: Vec<Ensem
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
     let past = if several.is_empty() { start_past(&options)? } else { None };
     let taken = TerminalGuard::take_over(options.mouse).map_err(TuiError::terminal)?;
-    let mut ensembles = (!several.is_empty()).then(|| Ensembles::start(several));
+    let mut ensembles = (!several.is_empty()).then(|| EnsembleWatches::start(several));
     // Boxed: the caller's future would otherwise contain this whole future.
     let ended = Box::pin(show_each((options, past, taken), source, &mut orders, &mut ensembles)).await;
     if let Some(ensembles) = ensembles {
@@ -199,7 +199,7 @@ async fn show_each(
     (mut options, mut past, mut taken): (TuiOptions, Option<LivePast>, TerminalGuard),
     source: Option<Source>,
     orders: &mut ProcessSignals,
-    ensembles: &mut Option<Ensembles>,
+    ensembles: &mut Option<EnsembleWatches>,
 ) -> Result<(), TuiError> {
     loop {
         let shown = Box::pin(show(options, past, source.clone(), taken, orders, ensembles.as_mut()));
@@ -215,7 +215,7 @@ async fn show_each(
 }
 
 fn start_past(options: &TuiOptions) -> Result<Option<LivePast>, PastError> {
-    let connect = Ensemble::new(&options.observe.connection.connect, None).connect().to_owned();
+    let connect = ReportedEnsemble::new(&options.observe.connection.connect, None).connect().to_owned();
     LivePast::start(&options.past, &connect, options.settings.utc)
 }
 
@@ -226,7 +226,7 @@ async fn show(
     source: Option<Source>,
     taken: TerminalGuard,
     orders: &mut ProcessSignals,
-    mut ensembles: Option<&mut Ensembles>,
+    mut ensembles: Option<&mut EnsembleWatches>,
 ) -> Result<Option<(TuiOptions, TerminalGuard)>, TuiError> {
     let surface: Surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;

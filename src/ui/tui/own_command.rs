@@ -22,10 +22,10 @@ const MAX_WORDS: usize = 100;
 
 /// What a command runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnProgram(Kind);
+pub struct OwnProgram(ProgramKind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum ProgramKind {
     Program { program: String, arguments: Vec<Template> },
     Shell(String),
 }
@@ -55,7 +55,7 @@ impl OwnProgram {
                     value.place(),
                     value.variable()
                 )),
-                None => Ok(Self(Kind::Shell(program.clone()))),
+                None => Ok(Self(ProgramKind::Shell(program.clone()))),
             };
         }
         let name = Template::read(program)?;
@@ -64,26 +64,26 @@ impl OwnProgram {
         }
         let program = name.fill(&OwnValues::default())?;
         let arguments = arguments.iter().map(|word| Template::read(word)).collect::<Result<_, _>>()?;
-        Ok(Self(Kind::Program { program, arguments }))
+        Ok(Self(ProgramKind::Program { program, arguments }))
     }
 
     /// Returns the program as the config file has it, for Help.
     pub fn shown(&self) -> String {
         match &self.0 {
-            Kind::Program { program, arguments } => {
+            ProgramKind::Program { program, arguments } => {
                 let words = arguments.iter().map(Template::shown);
                 [program.clone()].into_iter().chain(words).map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
             }
-            Kind::Shell(text) => format!("sh -c {}", quoted(text)),
+            ProgramKind::Shell(text) => format!("sh -c {}", quoted(text)),
         }
     }
 
     fn needs(&self, value: OwnValue) -> bool {
         match &self.0 {
-            Kind::Program { arguments, .. } => {
+            ProgramKind::Program { arguments, .. } => {
                 arguments.iter().flat_map(Template::values).any(|needed| needed == value)
             }
-            Kind::Shell(text) => text.contains(value.variable()),
+            ProgramKind::Shell(text) => text.contains(value.variable()),
         }
     }
 
@@ -152,11 +152,11 @@ impl OwnCommand {
     #[expect(clippy::type_complexity, reason = "taken apart at once")]
     fn filled(&self, values: &OwnValues) -> Result<(String, Vec<String>, Vec<(&'static str, Option<String>)>), String> {
         match &self.run.0 {
-            Kind::Program { program, arguments } => {
+            ProgramKind::Program { program, arguments } => {
                 let filled = arguments.iter().map(|argument| argument.fill(values)).collect::<Result<_, _>>()?;
                 Ok((program.clone(), filled, Vec::new()))
             }
-            Kind::Shell(text) => {
+            ProgramKind::Shell(text) => {
                 let variable = |value: OwnValue| {
                     let filled = match known(value, values) {
                         Ok(known) if known.starts_with('-') => Err(like_an_option(value, known)),
@@ -309,15 +309,15 @@ pub fn like_an_option(value: OwnValue, known: &str) -> String {
 
 /// One argument with places for values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Template(Vec<Part>);
+pub struct Template(Vec<TemplatePart>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Value(OwnValue),
 }
 
-impl Part {
+impl TemplatePart {
     fn shown(&self) -> &str {
         match self {
             Self::Text(text) => text,
@@ -342,9 +342,9 @@ impl Template {
                     format!("{text:?} has no value there: there are {known}, and {{{{ and }}}} stand for braces")
                 })?;
                 if !plain.is_empty() {
-                    parts.push(Part::Text(std::mem::take(&mut plain)));
+                    parts.push(TemplatePart::Text(std::mem::take(&mut plain)));
                 }
-                parts.push(Part::Value(value));
+                parts.push(TemplatePart::Value(value));
                 rest = &rest[value.place().len()..];
             } else {
                 plain.push(letter);
@@ -352,18 +352,18 @@ impl Template {
             }
         }
         if !plain.is_empty() {
-            parts.push(Part::Text(plain));
+            parts.push(TemplatePart::Text(plain));
         }
         Ok(Self(parts))
     }
 
     pub fn values(&self) -> impl Iterator<Item = OwnValue> {
-        self.0.iter().filter_map(|part| if let Part::Value(value) = part { Some(*value) } else { None })
+        self.0.iter().filter_map(|part| if let TemplatePart::Value(value) = part { Some(*value) } else { None })
     }
 
     /// Returns the argument as the config file has it.
     pub fn shown(&self) -> String {
-        self.0.iter().map(Part::shown).collect()
+        self.0.iter().map(TemplatePart::shown).collect()
     }
 
     /// Returns the argument; the error says which value is not allowed there.
@@ -371,8 +371,8 @@ impl Template {
         let mut filled = String::new();
         for part in &self.0 {
             match part {
-                Part::Text(text) => filled.push_str(text),
-                Part::Value(value) => {
+                TemplatePart::Text(text) => filled.push_str(text),
+                TemplatePart::Value(value) => {
                     let known = known(*value, values)?;
                     if filled.is_empty() && known.starts_with('-') {
                         return Err(like_an_option(*value, known));

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::app::{Arrival, Arrived, Event, Outline, RaisedFinding, Travel, World};
+use super::app::{Arrival, Arrived, Event, Outline, RaisedFinding, ScreenWorld, Travel};
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 use lockscope_model::queue::LockName;
 use lockscope_model::text::human::{date_and_time, time_of_day};
-use lockscope_past::record::{Damage, Past, ReadError, ReadSegment, SegmentInfo, StoreError, TimedEntry};
+use lockscope_past::record::{Past, ReadError, ReadSegment, SegmentDamage, SegmentInfo, StoreError, TimedEntry};
 
 /// The number of parts of the bar for which entries are counted.
 const OUTLINE_PARTS: usize = 240;
@@ -231,8 +231,8 @@ impl OpenPast {
         }
     }
 
-    fn world(&mut self, at: Timestamp) -> Result<World, ReadError> {
-        let info = self.past.segment_at(at)?.ok_or(Damage::Keyframe)?;
+    fn world(&mut self, at: Timestamp) -> Result<ScreenWorld, ReadError> {
+        let info = self.past.segment_at(at)?.ok_or(SegmentDamage::Keyframe)?;
         let (mut state, mut entries) = self.read(info)?.state_before(at, MIN_TIMELINE_ENTRIES);
         let missing = MIN_TIMELINE_ENTRIES.saturating_sub(entries.len());
         let before = self.past.segment_before(info.id)?.filter(|before| missing > 0 && before.run == info.run);
@@ -247,7 +247,7 @@ impl OpenPast {
             (state, entries) = segment.state_before(before.until, missing);
             entries.extend(shown);
         }
-        let mut world = World::replayed(state);
+        let mut world = ScreenWorld::replayed(state);
         world.replay(entries);
         Ok(world)
     }
@@ -327,7 +327,7 @@ impl OpenPast {
         self.read.retain(|read| read.info().id != info.id);
         self.read.truncate(MAX_READ - 1);
         self.read.push_front(segment);
-        Ok(self.read.front().ok_or(Damage::Entries)?)
+        Ok(self.read.front().ok_or(SegmentDamage::Entries)?)
     }
 }
 

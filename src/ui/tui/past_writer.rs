@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::app::{Event, Recorded, Recording, TakeIn, TakenIn, folder_names};
+use super::app::{Event, RecordedSize, Recording, TakeIn, TakenIn, folder_names};
 use super::past_reader::PastReader;
 use lockscope_base::time::now;
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
@@ -136,7 +136,7 @@ impl PastWriter {
         let lost = open.writer.write_batches(batches, at);
         let trouble = open.writer.trouble().map(str::to_owned);
         let since = since(&mut open.written).ok().flatten();
-        Event::Recorded(Box::new(Recorded { since, trouble, lost }))
+        Event::Recorded(Box::new(RecordedSize { since, trouble, lost }))
     }
 
     /// Puts an earlier recording before the beginning. Returns the new beginning, if there is one.

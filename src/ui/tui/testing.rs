@@ -14,7 +14,7 @@ use super::app::{App, Bindings, Event, Key, Settings, Update};
 pub use crate::testing::{deleted, path};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 use lockscope_live::observe::Observed;
-use lockscope_live::zk::{AclEntry, NodeReading};
+use lockscope_live::zk::{NodeReading, ShownAclEntry};
 use lockscope_model::queue::{Change, ConnectionState};
 
 /// The start of the tests: 14:41:07.250 UTC.
@@ -91,7 +91,7 @@ pub fn gone(parent: &str, number: i32, owner: i64) -> Change {
 /// Returns the reading of a node from 14:40, with two entries in its ACL.
 pub fn node_reading(data: &[u8]) -> NodeReading {
     let Change::Seen { node, .. } = seen("/a", 7, ago(67), data) else { unreachable!("seen makes Seen") };
-    let entry = |scheme: &str, id: &str, permissions: &str| AclEntry {
+    let entry = |scheme: &str, id: &str, permissions: &str| ShownAclEntry {
         scheme: scheme.to_owned(),
         id: id.to_owned(),
         permissions: permissions.to_owned(),

@@ -12,7 +12,7 @@ use lockscope_live::observe::Observer;
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, WatchersWanted};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, LockTable};
-use lockscope_model::report::{Ensemble, Snapshot, json};
+use lockscope_model::report::{ReportedEnsemble, Snapshot, json};
 use lockscope_past::record::{Bounds, Past, Playback, PlaybackStep, RecordOptions, Recorder};
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
@@ -40,7 +40,7 @@ type Shown = (Timestamp, String);
 /// Returns the locks as a console shows them, without what a recording leaves out: the servers' own
 /// figures.
 fn shown(connect: &str, table: &LockTable, diagnosis: &Diagnosis, at: Timestamp) -> String {
-    let ensemble = Ensemble::new(connect, table.session()).with_view(table.view());
+    let ensemble = ReportedEnsemble::new(connect, table.session()).with_view(table.view());
     let snapshot = json::to_string(&Snapshot::new(&ensemble, table, at).with_diagnosis(diagnosis)).expect("JSON");
     let mut shown: serde_json::Value = serde_json::from_str(&snapshot).expect("JSON");
     for server in shown["ensemble"]["servers"].as_array_mut().expect("servers") {

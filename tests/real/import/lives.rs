@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::path::Path;
 
-use lockscope_base::disk::{Create, Entry, LogItem, LogReader, Txn, TxnHeader};
+use lockscope_base::disk::{CreateTxn, Entry, LogItem, LogReader, Txn, TxnHeader};
 use lockscope_base::znode::SessionId;
 
 use super::fixture::{Row, named};
@@ -119,7 +119,7 @@ impl Lives {
 
     fn part(&mut self, header: TxnHeader, part: &Txn<'_>) {
         match part {
-            Txn::Create(Create { path, kind, .. }) => match kind.session() {
+            Txn::Create(CreateTxn { path, kind, .. }) => match kind.session() {
                 Some(owner) => {
                     let path = path.clone().into_owned();
                     self.standing.insert(path.clone(), self.nodes.len());

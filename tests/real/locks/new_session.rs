@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use lockscope_lock::{Algorithm, Guard, LockError};
-use lockscope_sandbox::{Behaviour, Sandbox};
+use lockscope_sandbox::{Sandbox, ServerBehaviour};
 
 use super::fixture::{ALONE, LockFixture, Relayed, ended, got, held, lock, wait_for};
 use crate::harness::relay::{Fault, Place, Then};
@@ -18,7 +18,7 @@ use crate::played::played;
 const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
 async fn keeper() -> (Sandbox, LockFixture) {
-    let keeper = played(Behaviour::Keeper).await;
+    let keeper = played(ServerBehaviour::Keeper).await;
     zk::make(&zk::connect(&keeper.connect_string()).await, ["/own".to_owned()]).await;
     let connect = format!("{}/own", keeper.connect_string());
     (keeper, LockFixture { connect })

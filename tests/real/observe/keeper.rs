@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lockscope_model::queue::{ConnectionState, LockTable};
-use lockscope_sandbox::{Behaviour, Sandbox};
+use lockscope_sandbox::{Sandbox, ServerBehaviour};
 use zookeeper_client::{Client, CreateMode};
 
 use super::fixture::{ObserverFixture, connection, curator, path};
@@ -16,7 +16,7 @@ use crate::headless::program::{lockscope, run};
 use crate::played::{played, port_of};
 
 async fn keeper() -> Sandbox {
-    played(Behaviour::Keeper).await
+    played(ServerBehaviour::Keeper).await
 }
 
 /// Returns the contenders' paths as the table has them.

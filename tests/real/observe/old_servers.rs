@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use lockscope_model::queue::ConnectionState;
-use lockscope_sandbox::Behaviour;
+use lockscope_sandbox::ServerBehaviour;
 use serde_json::Value;
 use zookeeper_client::{Client, CreateMode};
 
@@ -84,7 +84,7 @@ async fn a_missing_root_is_found_without_recursive_watches_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_of_3_5_is_followed_by_one_shot_watches_and_node_by_node() {
-    let server = played(Behaviour::ZooKeeper35).await;
+    let server = played(ServerBehaviour::ZooKeeper35).await;
     let relay = Relay::start(&server.connect_string()).await;
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
@@ -118,7 +118,7 @@ async fn members(at: &str, pace: &str) -> (Option<i32>, Value) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_commands_name_a_server_of_3_5_and_show_its_locks() {
-    let server = played(Behaviour::ZooKeeper35).await;
+    let server = played(ServerBehaviour::ZooKeeper35).await;
     let at = server.connect_string();
     let client = zk::connect(&at).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
@@ -143,7 +143,7 @@ async fn the_commands_name_a_server_of_3_5_and_show_its_locks() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_of_3_5_are_compared_node_by_node_unless_that_takes_too_long() {
-    let server = played(Behaviour::ZooKeeper35).await;
+    let server = played(ServerBehaviour::ZooKeeper35).await;
     let relay = Relay::start(&server.connect_string()).await;
     // The same server under two addresses: both must show the same nodes.
     let at = format!("{},{}", server.connect_string(), relay.connect_string());

@@ -25,7 +25,7 @@ fn put_digest(out: &mut Vec<u8>) {
     out.put_long(-5);
 }
 
-fn create(bytes: &[u8]) -> Create<'_> {
+fn create(bytes: &[u8]) -> CreateTxn<'_> {
     match read(bytes).txn {
         Txn::Create(create) => create,
         other => panic!("{other:?}"),

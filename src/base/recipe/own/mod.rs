@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::terms::{LockKind, RequestMode, Traits};
+use super::terms::{LockKind, RecipeTraits, RequestMode};
 use crate::znode::ZnodePath;
-use pattern::{Matched, Pattern};
+use pattern::{Matched, OwnPattern};
 
 pub use pattern::BadPattern;
 
@@ -64,7 +64,7 @@ impl NameRole {
 
 /// A recipe as the user defines it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(from = "Recorded", into = "Recorded")]
+#[serde(from = "RecordedRecipe", into = "RecordedRecipe")]
 pub struct Definition {
     /// The name in JSON and on the screen.
     pub name: String,
@@ -150,8 +150,8 @@ pub struct OwnRecipe(&'static Defined);
 #[derive(Debug)]
 struct Defined {
     definition: Definition,
-    pattern: Pattern,
-    traits: Traits,
+    pattern: OwnPattern,
+    traits: RecipeTraits,
 }
 
 /// All defined recipes. They live as long as the program, like the built-in ones.
@@ -169,7 +169,8 @@ impl OwnRecipe {
             return Err(BadRecipe::TooMany);
         }
         let name: &'static str = Box::leak(definition.name.clone().into_boxed_str());
-        let traits = Traits { id: name, title: name, kind: definition.kind, needs_ephemeral: !definition.persistent };
+        let traits =
+            RecipeTraits { id: name, title: name, kind: definition.kind, needs_ephemeral: !definition.persistent };
         let defined: &'static Defined = Box::leak(Box::new(Defined { definition, pattern, traits }));
         known.push(defined);
         Ok(Self(defined))
@@ -186,7 +187,7 @@ impl OwnRecipe {
         &self.0.definition
     }
 
-    pub(super) const fn traits(self) -> Traits {
+    pub(super) const fn traits(self) -> RecipeTraits {
         self.0.traits
     }
 
@@ -220,7 +221,7 @@ impl OwnRecipe {
 }
 
 /// Validates a definition and returns its pattern.
-fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
+fn understand(definition: &Definition) -> Result<OwnPattern, BadRecipe> {
     let Definition { name, kind, roles, .. } = definition;
     let is_name = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_name) {
@@ -236,7 +237,7 @@ fn understand(definition: &Definition) -> Result<Pattern, BadRecipe> {
     if !definition.name_from.as_ref().is_none_or(is_key) {
         return Err(BadRecipe::NameFrom);
     }
-    let pattern = Pattern::parse(&definition.pattern)?;
+    let pattern = OwnPattern::parse(&definition.pattern)?;
     if !pattern.is_particular() && definition.below.is_none() {
         return Err(BadRecipe::AnyName);
     }
@@ -325,7 +326,7 @@ impl<'de> Deserialize<'de> for OwnRecipe {
 /// What later formats add stands behind the roles. A recording gives fields by their position, so
 /// one with more of them could not be told from one of an earlier format.
 #[derive(Serialize, Deserialize)]
-struct Recorded {
+struct RecordedRecipe {
     name: String,
     pattern: String,
     kind: LockKind,
@@ -360,7 +361,7 @@ impl From<NameRole> for RecordedRole {
     }
 }
 
-impl From<Definition> for Recorded {
+impl From<Definition> for RecordedRecipe {
     fn from(definition: Definition) -> Self {
         let Definition { name, pattern, kind, roles, lock, persistent, below, leases, name_from } = definition;
         let roles = roles.into_iter().map(|(word, role)| (word, role.into()));
@@ -370,9 +371,9 @@ impl From<Definition> for Recorded {
     }
 }
 
-impl From<Recorded> for Definition {
-    fn from(recorded: Recorded) -> Self {
-        let Recorded { name, pattern, kind, roles: all, lock, persistent, below } = recorded;
+impl From<RecordedRecipe> for Definition {
+    fn from(recorded: RecordedRecipe) -> Self {
+        let RecordedRecipe { name, pattern, kind, roles: all, lock, persistent, below } = recorded;
         let (mut roles, mut leases, mut name_from) = (Vec::new(), None, None);
         for (word, role) in all {
             match role {

@@ -44,7 +44,7 @@ pub enum BadPattern {
 
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     Literal(String),
     /// 36 characters, with dashes.
     Uuid,
@@ -61,7 +61,7 @@ enum Part {
     Text,
 }
 
-impl Part {
+impl PatternPart {
     fn of_placeholder(name: &str) -> Result<Self, BadPattern> {
         Ok(match name {
             "uuid" => Self::Uuid,
@@ -131,18 +131,18 @@ pub(in crate::recipe) struct Matched<'n> {
 
 /// A parsed pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub struct OwnPattern {
     /// The parts that are matched from the left.
-    front: Vec<Part>,
+    front: Vec<PatternPart>,
     /// The part between the two, which can have any length.
-    middle: Option<Part>,
+    middle: Option<PatternPart>,
     /// The parts that are matched from the right, the last part first.
-    back: Vec<Part>,
+    back: Vec<PatternPart>,
     /// Whether the server numbers the nodes.
     pub numbered: bool,
 }
 
-impl Pattern {
+impl OwnPattern {
     pub fn parse(text: &str) -> Result<Self, BadPattern> {
         if text.is_empty() || text.len() > MAX_PATTERN_BYTES {
             return Err(BadPattern::Length);
@@ -153,7 +153,7 @@ impl Pattern {
         let head = text.strip_suffix("{sequence}");
         let parts = parts(head.unwrap_or(text))?;
         check(&parts, head.is_some())?;
-        let middle = parts.iter().position(Part::is_of_any_length);
+        let middle = parts.iter().position(PatternPart::is_of_any_length);
         let mut front = parts;
         let mut back = middle.map_or_else(Vec::new, |at| front.split_off(at));
         back.reverse();
@@ -162,20 +162,20 @@ impl Pattern {
 
     /// Returns whether the pattern has `{role}`.
     pub fn has_role(&self) -> bool {
-        self.parts().any(|part| *part == Part::Role)
+        self.parts().any(|part| *part == PatternPart::Role)
     }
 
     /// Returns whether the pattern has `{lock}`.
     pub fn names_lock(&self) -> bool {
-        self.parts().any(|part| *part == Part::Lock)
+        self.parts().any(|part| *part == PatternPart::Lock)
     }
 
     /// Returns whether any part tells matching names from other names.
     pub fn is_particular(&self) -> bool {
-        self.parts().any(|part| !part.is_of_any_length() && *part != Part::Digits)
+        self.parts().any(|part| !part.is_of_any_length() && *part != PatternPart::Digits)
     }
 
-    fn parts(&self) -> impl Iterator<Item = &Part> {
+    fn parts(&self) -> impl Iterator<Item = &PatternPart> {
         self.front.iter().chain(&self.middle).chain(&self.back)
     }
 
@@ -209,17 +209,17 @@ impl Pattern {
 }
 
 impl<'n> Matched<'n> {
-    fn add_part(&mut self, part: &Part, text: &'n str) {
+    fn add_part(&mut self, part: &PatternPart, text: &'n str) {
         match part {
-            Part::Uuid | Part::Hex32 | Part::Session => self.attempt = Some(text),
-            Part::Lock => self.lock = Some(text),
-            Part::Role => self.role = Some(text),
-            Part::Literal(_) | Part::Digits | Part::Text => {}
+            PatternPart::Uuid | PatternPart::Hex32 | PatternPart::Session => self.attempt = Some(text),
+            PatternPart::Lock => self.lock = Some(text),
+            PatternPart::Role => self.role = Some(text),
+            PatternPart::Literal(_) | PatternPart::Digits | PatternPart::Text => {}
         }
     }
 }
 
-fn parts(mut text: &str) -> Result<Vec<Part>, BadPattern> {
+fn parts(mut text: &str) -> Result<Vec<PatternPart>, BadPattern> {
     let mut parts = Vec::new();
     let mut literal = String::new();
     while let Some(letter) = text.chars().next() {
@@ -235,8 +235,10 @@ fn parts(mut text: &str) -> Result<Vec<Part>, BadPattern> {
                 if name == "sequence" {
                     return Err(BadPattern::SequenceInside);
                 }
-                parts.extend(Some(std::mem::take(&mut literal)).filter(|text| !text.is_empty()).map(Part::Literal));
-                parts.push(Part::of_placeholder(name)?);
+                parts.extend(
+                    Some(std::mem::take(&mut literal)).filter(|text| !text.is_empty()).map(PatternPart::Literal),
+                );
+                parts.push(PatternPart::of_placeholder(name)?);
                 after
             }
             letter => {
@@ -245,31 +247,32 @@ fn parts(mut text: &str) -> Result<Vec<Part>, BadPattern> {
             }
         };
     }
-    parts.extend(Some(literal).filter(|text| !text.is_empty()).map(Part::Literal));
+    parts.extend(Some(literal).filter(|text| !text.is_empty()).map(PatternPart::Literal));
     Ok(parts)
 }
 
 /// Checks that the borders of all parts are unambiguous and no meaning occurs twice.
-fn check(parts: &[Part], numbered: bool) -> Result<(), BadPattern> {
+fn check(parts: &[PatternPart], numbered: bool) -> Result<(), BadPattern> {
     let texts = parts.iter().filter(|part| part.is_of_any_length()).count();
     if texts > 1 {
         return Err(BadPattern::TwoTexts);
     }
-    let attempt = |part: &&Part| matches!(part, Part::Uuid | Part::Hex32 | Part::Session);
+    let attempt = |part: &&PatternPart| matches!(part, PatternPart::Uuid | PatternPart::Hex32 | PatternPart::Session);
     if parts.iter().filter(attempt).count() > 1 {
         return Err(BadPattern::Twice("uuid}, {hex32} or {session"));
     }
-    if parts.iter().filter(|part| **part == Part::Role).count() > 1 {
+    if parts.iter().filter(|part| **part == PatternPart::Role).count() > 1 {
         return Err(BadPattern::Twice("role"));
     }
-    let grows = |part: &Part| matches!(part, Part::Digits | Part::Session) || part.is_of_any_length();
+    let grows =
+        |part: &PatternPart| matches!(part, PatternPart::Digits | PatternPart::Session) || part.is_of_any_length();
     let touches = parts.windows(2).any(|pair| grows(&pair[0]) && grows(&pair[1]));
     let before_number = parts.last().filter(|_| numbered);
-    if touches || before_number.is_some_and(|last| matches!(last, Part::Digits | Part::Session)) {
+    if touches || before_number.is_some_and(|last| matches!(last, PatternPart::Digits | PatternPart::Session)) {
         return Err(BadPattern::SideBySide);
     }
-    let text = parts.iter().position(Part::is_of_any_length);
-    if text.is_some_and(|at| parts[at..].contains(&Part::Session)) {
+    let text = parts.iter().position(PatternPart::is_of_any_length);
+    if text.is_some_and(|at| parts[at..].contains(&PatternPart::Session)) {
         return Err(BadPattern::SessionBehind);
     }
     Ok(())

@@ -60,7 +60,7 @@ fn each_placeholder_matches_only_its_kind_of_text() {
         ("{{a}}{sequence}", vec!["{a}0000000001".into()], vec!["a0000000001".into()]),
         ("{text}-{uuid}", vec![format!("x-{UUID}")], vec![format!("-{UUID}"), "x-".into()]),
     ] {
-        let parsed = Pattern::parse(pattern).unwrap();
+        let parsed = OwnPattern::parse(pattern).unwrap();
         for name in fits {
             assert!(parsed.read(&name, &[]).is_some(), "{pattern} {name}");
         }
@@ -73,7 +73,7 @@ fn each_placeholder_matches_only_its_kind_of_text() {
 #[test]
 fn names_of_any_kind_are_read_without_a_panic() {
     let patterns = ["{uuid}é{text}{sequence}", "{session}-{text}-é{sequence}", "{digits}é{hex32}", "{text}é{digits}x"];
-    for pattern in patterns.map(|pattern| Pattern::parse(pattern).unwrap()) {
+    for pattern in patterns.map(|pattern| OwnPattern::parse(pattern).unwrap()) {
         for name in
             ["", "é", "éééééééééééééééééééééééé", "-", "\u{0}0000000001", "0x-", &"é".repeat(40), &"9".repeat(60)]
         {
@@ -98,7 +98,7 @@ fn an_invalid_pattern_is_refused_with_a_reason() {
         ("{uuid}-{hex32}-{sequence}", "twice"),
         ("{role}-{role}-{sequence}", "twice"),
     ] {
-        let error = Pattern::parse(pattern).unwrap_err().to_string();
+        let error = OwnPattern::parse(pattern).unwrap_err().to_string();
         assert!(error.contains(part), "{pattern}: {error}");
     }
 }

@@ -26,18 +26,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Violation;
-use crate::ensemble::{Author, Change, Ensemble, LinkId, Request, WriteOp, session_of};
-use crate::program::{Deletion, DeletionOutcome, Doomed, Facts, Stage, Verdict};
+use crate::ensemble::{Author, Committed, LinkId, Request, SimulatedEnsemble, WriteOp, session_of};
+use crate::program::{DeletionFact, DeletionOutcome, Doomed, ExaminationResult, ProgramState, Stage};
 use crate::rules::Limit;
 use lockscope_sandbox::parts::{known, parent};
-use sent::Sent;
+use sent::SentRequests;
 
 /// The data of a node whose owner is asked to release it.
 const REVOKE: &[u8] = b"__REVOKE__";
 
 /// The deletions of a run.
 #[derive(Clone, Debug, Default, Hash)]
-pub struct Deletions {
+pub struct DeletionRules {
     works: BTreeMap<usize, Work>,
     /// The nodes that have existed.
     created: BTreeSet<NodeId>,
@@ -48,7 +48,7 @@ pub struct Deletions {
 struct Work {
     /// What has become of the nodes, in the order of the plan.
     nodes: Vec<Done>,
-    sent: Sent,
+    sent: SentRequests,
     /// The data of the nodes of the next writes, before these.
     before: BTreeMap<Arc<str>, Arc<[u8]>>,
     /// The node that the last request worked on.
@@ -62,7 +62,7 @@ struct Work {
 }
 
 impl Work {
-    fn new(deletion: &Deletion, ensemble: &Ensemble) -> Self {
+    fn new(deletion: &DeletionFact, ensemble: &SimulatedEnsemble) -> Self {
         let nodes = deletion.nodes.iter().map(|node| Done::new(node, deletion.asks, ensemble)).collect();
         Self { nodes, ..Self::default() }
     }
@@ -70,9 +70,9 @@ impl Work {
     fn check(
         &mut self,
         client: usize,
-        deletion: &Deletion,
-        facts: &Facts,
-        ensemble: &Ensemble,
+        deletion: &DeletionFact,
+        facts: &ProgramState,
+        ensemble: &SimulatedEnsemble,
         created: &BTreeSet<NodeId>,
     ) -> Option<Violation> {
         self.before.clear();
@@ -90,7 +90,7 @@ impl Work {
     }
 
     /// Checks that the nodes are worked on from a queue's end to its head, one after the other.
-    fn check_order(deletion: &Deletion) -> Option<String> {
+    fn check_order(deletion: &DeletionFact) -> Option<String> {
         for node in &deletion.nodes {
             let Some(intended) = node.intended else { continue };
             let is_before = |other: &&crate::program::Doomed| other.position > node.position;
@@ -106,7 +106,7 @@ impl Work {
     }
 }
 
-impl Deletions {
+impl DeletionRules {
     /// Records that a process has run for a second.
     pub fn runs(&mut self, client: usize) {
         if let Some(work) = self.works.get_mut(&client) {
@@ -122,7 +122,7 @@ impl Deletions {
     }
 
     /// Records the data that a request is about to replace.
-    pub fn carries_out(&mut self, ensemble: &Ensemble, id: LinkId, request: &Request) {
+    pub fn carries_out(&mut self, ensemble: &SimulatedEnsemble, id: LinkId, request: &Request) {
         let Some(work) = self.works.get_mut(&id.client) else { return };
         let number = ensemble.link(id).and_then(|link| link.requests.front()).map_or(0, |(number, _)| *number);
         work.current = work.sent.node_of(number);
@@ -137,9 +137,9 @@ impl Deletions {
 
     /// Records a change. Returns `None` unless a deletion made it, and else whether it leaves a node
     /// with other data.
-    pub fn changed(&mut self, by: Author, zxid: i64, change: &Change) -> Option<bool> {
+    pub fn changed(&mut self, by: Author, zxid: i64, change: &Committed) -> Option<bool> {
         let mut made = None;
-        if let (false, Change::Created { path, .. }) = (self.works.is_empty(), change) {
+        if let (false, Committed::Created { path, .. }) = (self.works.is_empty(), change) {
             self.created.insert((Arc::clone(path), zxid));
         }
         for (client, work) in &mut self.works {
@@ -161,8 +161,8 @@ impl Deletions {
     /// can have missed a reply.
     pub fn check(
         &mut self,
-        ensemble: &Ensemble,
-        facts: &[&Facts],
+        ensemble: &SimulatedEnsemble,
+        facts: &[&ProgramState],
         is_disturbed: impl Fn(usize) -> bool,
     ) -> Option<Violation> {
         for (client, facts) in facts.iter().enumerate() {
@@ -222,7 +222,7 @@ struct Done {
 }
 
 impl Done {
-    pub fn new(node: &Doomed, asks: bool, ensemble: &Ensemble) -> Self {
+    pub fn new(node: &Doomed, asks: bool, ensemble: &SimulatedEnsemble) -> Self {
         let parent = parent(&node.path).and_then(|parent| ensemble.tree().node(known(parent)));
         let now = ensemble.tree().node(&node.path).ok();
         let children = now.is_some_and(|node| !node.children.is_empty());
@@ -246,22 +246,22 @@ impl Done {
     }
 
     /// Returns whether a node exists.
-    pub fn exists(ensemble: &Ensemble, (path, czxid): &NodeId) -> bool {
+    pub fn exists(ensemble: &SimulatedEnsemble, (path, czxid): &NodeId) -> bool {
         ensemble.tree().node(path).is_ok_and(|node| node.czxid == *czxid)
     }
 
     /// Records what anybody has done.
-    pub fn note(&mut self, change: &Change) {
-        if let Change::Created { path, .. } = change {
+    pub fn note(&mut self, change: &Committed) {
+        if let Committed::Created { path, .. } = change {
             self.had_children |= parent(path).is_ok_and(|parent| *parent == *self.target.0);
         }
     }
 
     /// Records a change of its own session. Returns whether it leaves a node with other data.
-    pub fn changed(&mut self, change: &Change, before: &BTreeMap<Arc<str>, Arc<[u8]>>) -> bool {
+    pub fn changed(&mut self, change: &Committed, before: &BTreeMap<Arc<str>, Arc<[u8]>>) -> bool {
         match change {
-            Change::Created { .. } => false,
-            Change::Deleted { path, czxid, .. } => {
+            Committed::Created { .. } => false,
+            Committed::Deleted { path, czxid, .. } => {
                 let node = (Arc::clone(path), *czxid);
                 self.overwritten.remove(&node);
                 if node == self.target {
@@ -271,7 +271,7 @@ impl Done {
                 }
                 false
             }
-            Change::DataChanged { path, czxid, data, .. } => {
+            Committed::DataChanged { path, czxid, data, .. } => {
                 let node = (Arc::clone(path), *czxid);
                 if self.asks && node == self.target && **data == *REVOKE {
                     (self.has_asked, self.still_asks) = (true, true);
@@ -292,9 +292,9 @@ impl Done {
     }
 
     /// Records a change of somebody else. It undoes what the session has done to the data.
-    pub fn others_changed(&mut self, change: &Change) {
-        self.still_asks &= !matches!(change, Change::DataChanged { czxid, .. } if *czxid == self.target.1);
-        if let Change::Deleted { path, czxid, .. } | Change::DataChanged { path, czxid, .. } = change {
+    pub fn others_changed(&mut self, change: &Committed) {
+        self.still_asks &= !matches!(change, Committed::DataChanged { czxid, .. } if *czxid == self.target.1);
+        if let Committed::Deleted { path, czxid, .. } | Committed::DataChanged { path, czxid, .. } = change {
             self.overwritten.remove(&(Arc::clone(path), *czxid));
         }
     }
@@ -315,8 +315,8 @@ impl Work {
     fn check_node(
         &mut self,
         index: usize,
-        deletion: &Deletion,
-        ensemble: &Ensemble,
+        deletion: &DeletionFact,
+        ensemble: &SimulatedEnsemble,
         created: &BTreeSet<NodeId>,
     ) -> Option<Violation> {
         let (node, second) = (&deletion.nodes[index], self.second);
@@ -347,13 +347,14 @@ impl Work {
     fn wrong_outcome(
         &self,
         index: usize,
-        deletion: &Deletion,
+        deletion: &DeletionFact,
         outcome: &DeletionOutcome,
-        ensemble: &Ensemble,
+        ensemble: &SimulatedEnsemble,
         created: &BTreeSet<NodeId>,
     ) -> Option<String> {
         let (node, done) = (&deletion.nodes[index], &self.nodes[index]);
-        let look = node.looks.last().map(|look| if look.to.is_some() { look.verdict } else { Verdict::Unknown });
+        let look =
+            node.looks.last().map(|look| if look.to.is_some() { look.verdict } else { ExaminationResult::Unknown });
         let is_uncertain = deletion.cut_off || self.sent.is_uncertain(index, false);
         let wrong = match outcome.ending {
             "changed-hands" => match outcome.other {
@@ -361,7 +362,7 @@ impl Work {
                 other => Some(format!("no node of transaction {other:?} was at its path")),
             },
             // A guard that the servers refuse is one that cannot be had any more.
-            "changed" if look != Some(Verdict::Changed) && !self.is_refused => {
+            "changed" if look != Some(ExaminationResult::Changed) && !self.is_refused => {
                 Some("no examination says so".to_owned())
             }
             "not-empty" if !done.had_children => Some("it has had no children".to_owned()),
@@ -377,9 +378,9 @@ impl Work {
         if wrong.is_some() {
             return wrong;
         }
-        if look == Some(Verdict::Changed) && outcome.ending != "changed" {
+        if look == Some(ExaminationResult::Changed) && outcome.ending != "changed" {
             Some("the node has changed".to_owned())
-        } else if look == Some(Verdict::Unknown) && !matches!(outcome.ending, "not-done" | "not-known") {
+        } else if look == Some(ExaminationResult::Unknown) && !matches!(outcome.ending, "not-done" | "not-known") {
             Some("nothing is known of the node".to_owned())
         } else if outcome.window && node.guard != "none" && outcome.ending == "deleted" {
             Some("its guard leaves no gap".to_owned())
@@ -393,17 +394,20 @@ impl Work {
     }
 
     /// Returns whether something was in the way of a node that was not deleted.
-    fn may_give_up(&self, done: &Done, look: Option<Verdict>) -> bool {
+    fn may_give_up(&self, done: &Done, look: Option<ExaminationResult>) -> bool {
         let lasted = self.second.saturating_sub(done.intended_at.unwrap_or_default());
         let is_left = self.nodes.iter().any(|other| other.target != done.target && other.told_at.is_some());
-        look == Some(Verdict::Unknown) || self.is_disturbed || lasted + 3 >= WORKS_FOR || is_left && look.is_none()
+        look == Some(ExaminationResult::Unknown)
+            || self.is_disturbed
+            || lasted + 3 >= WORKS_FOR
+            || is_left && look.is_none()
     }
 }
 
 impl Done {
     /// Returns what an outcome says wrongly at any time after it was told, and the limit that
     /// explains it.
-    fn lasting(&self, outcome: &DeletionOutcome, ensemble: &Ensemble) -> Option<Violation> {
+    fn lasting(&self, outcome: &DeletionOutcome, ensemble: &SimulatedEnsemble) -> Option<Violation> {
         let ending = outcome.ending;
         let (path, _) = &self.target;
         let says_raised = |(path, _): &NodeId| outcome.overwritten || outcome.raised.as_ref() == Some(path);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use lockscope_sandbox::parts::parent;
 
 use super::REVOKE;
-use crate::ensemble::{Ensemble, LinkId, Message, ReadOp, Refusal, Request, WriteOp};
-use crate::program::{Deletion, Doomed, Verdict};
+use crate::ensemble::{LinkId, ReadOp, Refusal, Request, SimulatedEnsemble, SimulatedMessage, WriteOp};
+use crate::program::{DeletionFact, Doomed, ExaminationResult};
 
 /// The version that the search for guards asks for, which no node has.
 const IMPOSSIBLE_VERSION: i32 = i32::MAX;
@@ -38,7 +38,7 @@ struct Unanswered {
 
 /// The requests of a deletion.
 #[derive(Clone, Debug, Default, Hash)]
-pub struct Sent {
+pub struct SentRequests {
     /// The number of the last request that was seen.
     last: u32,
     /// The numbers from which on requests belong to each node that was worked on, in this order.
@@ -61,7 +61,7 @@ pub struct Sent {
     told: Vec<usize>,
 }
 
-impl Sent {
+impl SentRequests {
     /// Returns the node that a request is for.
     pub fn node_of(&self, number: u32) -> usize {
         self.begins.iter().rev().find(|(from, _)| *from <= number).map_or(0, |(_, node)| *node)
@@ -79,7 +79,13 @@ impl Sent {
     }
 
     /// Checks the requests that were sent since the last call.
-    pub fn check(&mut self, client: usize, deletion: &Deletion, ensemble: &Ensemble, second: u32) -> Option<String> {
+    pub fn check(
+        &mut self,
+        client: usize,
+        deletion: &DeletionFact,
+        ensemble: &SimulatedEnsemble,
+        second: u32,
+    ) -> Option<String> {
         self.follow(ensemble);
         for (index, node) in deletion.nodes.iter().enumerate() {
             if let Some(from) = node.intended.filter(|_| self.begins.iter().all(|(_, known)| *known != index)) {
@@ -105,7 +111,7 @@ impl Sent {
     }
 
     /// Finds out which writes were answered or lost.
-    fn follow(&mut self, ensemble: &Ensemble) {
+    fn follow(&mut self, ensemble: &SimulatedEnsemble) {
         self.unanswered.retain(|number, write| {
             if write.fate == Fate::Lost {
                 return true;
@@ -114,9 +120,9 @@ impl Sent {
                 write.fate = Fate::Lost;
                 return true;
             };
-            let of_reply = |message: &Message| match message {
-                Message::Reply { xid, .. } if xid == number => Some(true),
-                Message::Refused { xid, why } if xid == number => Some(*why != Refusal::Garbled),
+            let of_reply = |message: &SimulatedMessage| match message {
+                SimulatedMessage::Reply { xid, .. } if xid == number => Some(true),
+                SimulatedMessage::Refused { xid, why } if xid == number => Some(*why != Refusal::Garbled),
                 _ => None,
             };
             let reply = link.messages.iter().find_map(|(_, message)| of_reply(message));
@@ -126,7 +132,7 @@ impl Sent {
                 write.fate = Fate::Lost;
             }
             // A server that closes a connection forgets what it has not carried out.
-            if !is_waiting && link.messages.back().is_some_and(|(_, message)| *message == Message::Closed) {
+            if !is_waiting && link.messages.back().is_some_and(|(_, message)| *message == SimulatedMessage::Closed) {
                 write.fate = Fate::Lost;
             }
             is_waiting || write.fate == Fate::Lost
@@ -138,7 +144,7 @@ impl Sent {
         link: LinkId,
         number: u32,
         request: &Request,
-        deletion: &Deletion,
+        deletion: &DeletionFact,
         second: u32,
     ) -> Option<String> {
         if number < deletion.began || matches!(request, Request::SetWatches { .. }) {
@@ -200,9 +206,9 @@ impl Sent {
         }
         match look.map(|look| look.verdict) {
             None => Some(format!("writes for {} before it was examined", node.path)),
-            Some(Verdict::Same) => None,
-            Some(Verdict::Changed) => Some(format!("writes for {}, which has changed", node.path)),
-            Some(Verdict::Unknown) => Some(format!("writes for {}, of which nothing is known", node.path)),
+            Some(ExaminationResult::Same) => None,
+            Some(ExaminationResult::Changed) => Some(format!("writes for {}, which has changed", node.path)),
+            Some(ExaminationResult::Unknown) => Some(format!("writes for {}, of which nothing is known", node.path)),
         }
     }
 

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Violation;
-use crate::ensemble::{Commit, Ensemble};
-use crate::program::{Facts, Stage, View};
+use crate::ensemble::{Commit, SimulatedEnsemble};
+use crate::program::{ObserverView, ProgramState, Stage};
 use lockscope_sandbox::parts::{Owner, Tree};
-use reports::{History, Kind, Rank, Reports, lock_of, number};
+use reports::{Rank, ReportHistory, ReportKind, Reports, lock_of, number};
 
 /// The seconds within which an observer whose requests are answered is settled: the longest pause
 /// between two tries, and some for the reading.
@@ -40,14 +40,14 @@ pub enum Reach {
 /// What observers are compared with.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Observations {
-    history: History,
-    observers: BTreeMap<usize, Watched>,
+    history: ReportHistory,
+    observers: BTreeMap<usize, WatchedLock>,
 }
 
 /// One observer.
 #[derive(Clone, Debug, Default, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact, and every combination occurs")]
-struct Watched {
+struct WatchedLock {
     reports: Reports,
     /// The number of reports, and of batches, that were checked.
     checked: usize,
@@ -69,7 +69,7 @@ struct Watched {
 
 impl Observations {
     /// Records a transaction, if somebody observes.
-    pub fn changed(&mut self, commit: &Commit, facts: &[&Facts]) {
+    pub fn changed(&mut self, commit: &Commit, facts: &[&ProgramState]) {
         if facts.iter().any(|facts| facts.view.is_some()) {
             self.history.add(commit);
         }
@@ -110,8 +110,8 @@ impl Observations {
     /// Checks what the observers have reported and show.
     pub fn check(
         &mut self,
-        ensemble: &Ensemble,
-        facts: &[&Facts],
+        ensemble: &SimulatedEnsemble,
+        facts: &[&ProgramState],
         reach: impl Fn(usize) -> Reach,
     ) -> Option<Violation> {
         for (client, facts) in facts.iter().enumerate() {
@@ -135,9 +135,9 @@ impl Observations {
     }
 }
 
-impl Watched {
+impl WatchedLock {
     /// Checks the new reports, and a settled table against them.
-    fn check_reports(&mut self, history: &History, view: &View) -> Option<String> {
+    fn check_reports(&mut self, history: &ReportHistory, view: &ObserverView) -> Option<String> {
         if self.batches == view.batches {
             return None;
         }
@@ -177,7 +177,7 @@ impl Watched {
     }
 
     /// Checks that it settles in time, and notices in time that nothing reaches it.
-    fn check_time(&mut self, view: &View, reach: Reach) -> Option<String> {
+    fn check_time(&mut self, view: &ObserverView, reach: Reach) -> Option<String> {
         self.was_current |= reach == Reach::Current;
         self.was_silent &= reach == Reach::Silent;
         if reach != Reach::Silent {
@@ -195,7 +195,13 @@ impl Watched {
     }
 
     /// Checks a settled observer that has been told of everything.
-    fn check_settled(&mut self, history: &History, ensemble: &Ensemble, view: &View, reach: Reach) -> Option<String> {
+    fn check_settled(
+        &mut self,
+        history: &ReportHistory,
+        ensemble: &SimulatedEnsemble,
+        view: &ObserverView,
+        reach: Reach,
+    ) -> Option<String> {
         let is_due = view.is_settled && reach == Reach::Current;
         if !is_due || self.settled_at == Some(history.log.len()) && !self.was_cut {
             return None;
@@ -216,9 +222,9 @@ impl Watched {
         let untold = history.log[from..].iter().find(|(kind, life)| self.reports.lacks(history, *kind, *life, from));
         untold.map(|(kind, life)| {
             let what = match kind {
-                Kind::Joins => "joined",
-                Kind::Acquires => "acquired",
-                Kind::Ends => "is gone",
+                ReportKind::Joins => "joined",
+                ReportKind::Acquires => "acquired",
+                ReportKind::Ends => "is gone",
             };
             let life = history.life(*life);
             format!("does not report that {} (transaction {}) {what}", life.path, life.czxid)
@@ -233,7 +239,7 @@ type Queued = (Arc<str>, i64, Option<i64>);
 type Queues = BTreeMap<Arc<str>, Vec<Queued>>;
 
 /// Returns what differs between a table and the tree.
-fn difference(tree: &Tree, view: &View) -> Option<String> {
+fn difference(tree: &Tree, view: &ObserverView) -> Option<String> {
     let there = queues_of(tree);
     let mut shown = Queues::new();
     for queue in &view.queues {

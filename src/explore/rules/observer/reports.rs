@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::ensemble::{Author, Change, Commit};
-use crate::program::{ShownQueue, Told};
+use crate::ensemble::{Author, Commit, Committed};
+use crate::program::{ProgramReport, ShownQueue};
 use lockscope_base::znode::Sequence;
 use lockscope_model::queue::LockEvent;
 use lockscope_sandbox::parts::{name, parent};
@@ -29,12 +29,12 @@ pub struct Life {
     pub began: usize,
     /// Whether it was the first of its queue at any time.
     pub was_first: bool,
-    pub end: Option<End>,
+    pub end: Option<ReportedEnd>,
 }
 
 /// The end of a node.
 #[derive(Clone, Copy, Debug, Hash)]
-pub struct End {
+pub struct ReportedEnd {
     pub zxid: i64,
     /// Its place in the log.
     pub at: usize,
@@ -44,7 +44,7 @@ pub struct End {
 
 /// What happens to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ReportKind {
     Joins,
     Acquires,
     Ends,
@@ -52,16 +52,16 @@ pub enum Kind {
 
 /// The lives of all nodes that sessions own or owned.
 #[derive(Clone, Debug, Default, Hash)]
-pub struct History {
+pub struct ReportHistory {
     lives: Vec<Life>,
     at_path: BTreeMap<Arc<str>, Vec<LifeId>>,
     /// The nodes of each lock that exist.
     queues: BTreeMap<Arc<str>, BTreeMap<Rank, LifeId>>,
     /// What has happened. The changes of one transaction are told one after the other.
-    pub log: Vec<(Kind, LifeId)>,
+    pub log: Vec<(ReportKind, LifeId)>,
 }
 
-impl History {
+impl ReportHistory {
     pub fn life(&self, id: LifeId) -> &Life {
         &self.lives[id]
     }
@@ -79,12 +79,12 @@ impl History {
     pub fn add(&mut self, commit: &Commit) {
         for change in &commit.changes {
             match change {
-                Change::Created { path, owner: Some(owner) } => self.created(path, commit.zxid, *owner),
-                Change::Deleted { path, czxid, owner: Some(_), .. } => {
+                Committed::Created { path, owner: Some(owner) } => self.created(path, commit.zxid, *owner),
+                Committed::Deleted { path, czxid, owner: Some(_), .. } => {
                     let Some(id) = self.find(path, *czxid) else { continue };
                     let by_expiry = matches!(commit.by, Author::Expiry(_));
-                    self.lives[id].end = Some(End { zxid: commit.zxid, at: self.log.len(), by_expiry });
-                    self.log.push((Kind::Ends, id));
+                    self.lives[id].end = Some(ReportedEnd { zxid: commit.zxid, at: self.log.len(), by_expiry });
+                    self.log.push((ReportKind::Ends, id));
                     let lock = Arc::clone(&self.life(id).lock);
                     self.queues.entry(Arc::clone(&lock)).or_default().remove(&(number(path), *czxid));
                     self.note_first(&lock);
@@ -105,7 +105,7 @@ impl History {
             was_first: false,
             end: None,
         });
-        self.log.push((Kind::Joins, id));
+        self.log.push((ReportKind::Joins, id));
         self.at_path.entry(Arc::clone(path)).or_default().push(id);
         self.queues.entry(Arc::clone(&lock)).or_default().insert((number(path), czxid), id);
         self.note_first(&lock);
@@ -114,7 +114,7 @@ impl History {
     fn note_first(&mut self, lock: &str) {
         let Some(first) = self.queues.get(lock).and_then(|queue| queue.values().next().copied()) else { return };
         if !std::mem::replace(&mut self.lives[first].was_first, true) {
-            self.log.push((Kind::Acquires, first));
+            self.log.push((ReportKind::Acquires, first));
         }
     }
 }
@@ -160,11 +160,11 @@ pub struct Reports {
 impl Reports {
     /// Returns whether a report is missing of something that happened at or after this place of the
     /// log.
-    pub fn lacks(&self, history: &History, kind: Kind, id: LifeId, from: usize) -> bool {
+    pub fn lacks(&self, history: &ReportHistory, kind: ReportKind, id: LifeId, from: usize) -> bool {
         let told = match kind {
-            Kind::Joins => &self.joined,
-            Kind::Acquires => &self.acquired,
-            Kind::Ends => &self.ended,
+            ReportKind::Joins => &self.joined,
+            ReportKind::Acquires => &self.acquired,
+            ReportKind::Ends => &self.ended,
         };
         let life = history.life(id);
         // A single node that is gone before it was read may have been anything, unless there was a
@@ -177,7 +177,7 @@ impl Reports {
     }
 
     /// Takes over what the first complete reading found. Returns a node that does not exist.
-    pub fn found(&mut self, history: &History, queues: &[ShownQueue]) -> Option<Arc<str>> {
+    pub fn found(&mut self, history: &ReportHistory, queues: &[ShownQueue]) -> Option<Arc<str>> {
         for queue in queues {
             for (place, (path, czxid, _)) in queue.nodes.iter().enumerate() {
                 if queue.returned.contains(path) {
@@ -194,14 +194,14 @@ impl Reports {
         None
     }
 
-    fn joins(&mut self, history: &History, id: LifeId) {
+    fn joins(&mut self, history: &ReportHistory, id: LifeId) {
         let life = history.life(id);
         self.joined.insert(id);
         self.present.entry(Arc::clone(&life.lock)).or_default().insert((number(&life.path), life.czxid), id);
     }
 
     /// Returns how a settled table differs from what was reported, as a part of a sentence.
-    pub fn differs(&self, history: &History, queues: &[ShownQueue]) -> Option<String> {
+    pub fn differs(&self, history: &ReportHistory, queues: &[ShownQueue]) -> Option<String> {
         let mut shown = 0;
         for queue in queues {
             for (place, (path, czxid, owner)) in queue.nodes.iter().enumerate() {
@@ -232,9 +232,9 @@ impl Reports {
     /// Adds a report. Returns why it is not true.
     pub fn wrong(
         &mut self,
-        history: &History,
-        report: &Told,
-        rest: &[Told],
+        history: &ReportHistory,
+        report: &ProgramReport,
+        rest: &[ProgramReport],
         is_recursive: bool,
     ) -> Option<&'static str> {
         match report.event {
@@ -278,7 +278,7 @@ impl Reports {
     }
 
     /// Returns the node that a report means.
-    fn life(&self, history: &History, report: &Told) -> Option<LifeId> {
+    fn life(&self, history: &ReportHistory, report: &ProgramReport) -> Option<LifeId> {
         match report.czxid {
             unread if unread < 0 => self.unread.get(&(Arc::clone(&report.path), unread)).copied(),
             czxid => history.find(&report.path, czxid),
@@ -287,10 +287,10 @@ impl Reports {
 
     /// Returns the node that joins without being read: the one that ends as a later report says, or
     /// the oldest of its path that was not reported and can still have been there.
-    fn unread_life(&self, history: &History, report: &Told, rest: &[Told]) -> Option<LifeId> {
+    fn unread_life(&self, history: &ReportHistory, report: &ProgramReport, rest: &[ProgramReport]) -> Option<LifeId> {
         let at_path = history.at_path(&report.path);
         let left = at_path.iter().copied().filter(|id| !self.joined.contains(id));
-        let is_same = |later: &&Told| later.czxid == report.czxid && later.path == report.path;
+        let is_same = |later: &&ProgramReport| later.czxid == report.czxid && later.path == report.path;
         let end = rest.iter().filter(is_same).find_map(|later| later.deleted_by);
         let by_end = left.clone().find(|id| history.life(*id).end.is_some_and(|found| Some(found.zxid) == end));
         let is_there = |id: &LifeId| history.life(*id).end.is_none_or(|end| end.at >= self.told_from);
@@ -299,9 +299,9 @@ impl Reports {
 
     fn wrong_join(
         &mut self,
-        history: &History,
-        report: &Told,
-        rest: &[Told],
+        history: &ReportHistory,
+        report: &ProgramReport,
+        rest: &[ProgramReport],
         is_recursive: bool,
     ) -> Option<&'static str> {
         let is_read = report.czxid >= 0;
@@ -327,12 +327,12 @@ impl Reports {
 
     /// Returns whether a node that was gone before it was read may look new: a member that lags shows
     /// it again after a cut.
-    fn comes_back(&self, id: LifeId, report: &Told) -> bool {
+    fn comes_back(&self, id: LifeId, report: &ProgramReport) -> bool {
         let was_unread = || self.unread.values().any(|unread| *unread == id);
         self.is_cut && report.czxid >= 0 && self.ended.contains(&id) && was_unread()
     }
 
-    fn wrong_turn(&mut self, history: &History, report: &Told) -> Option<&'static str> {
+    fn wrong_turn(&mut self, history: &ReportHistory, report: &ProgramReport) -> Option<&'static str> {
         let Some(id) = self.life(history, report) else { return Some("there was no such node") };
         let life = history.life(id);
         let present = self.present.get(&life.lock);
@@ -349,7 +349,12 @@ impl Reports {
         }
     }
 
-    fn wrong_end(&mut self, history: &History, report: &Told, is_recursive: bool) -> Option<&'static str> {
+    fn wrong_end(
+        &mut self,
+        history: &ReportHistory,
+        report: &ProgramReport,
+        is_recursive: bool,
+    ) -> Option<&'static str> {
         let Some(id) = self.life(history, report) else { return Some("there was no such node") };
         let life = history.life(id);
         if !self.joined.contains(&id) {

@@ -11,7 +11,7 @@ fn at(millis: u64) -> Duration {
 
 /// Returns a tally with one client of a chain that holds with that token, and keeps the trace.
 fn holding(token: i64) -> Tally {
-    let mut tally = Tally::new(Algorithm::Chain, None, Deletions::default());
+    let mut tally = Tally::new(Algorithm::Chain, None, OwnDeletions::default());
     tally.trace.keep(true);
     tally.joins(ONE, at(0));
     tally.asks(ONE, Access::Write, at(1));

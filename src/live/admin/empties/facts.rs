@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Empties, Group, MAX_EMPTIES};
+use super::{Empties, EmptyGroup, MAX_EMPTIES};
 use crate::admin::{Ending, NodeOutcome};
 use lockscope_base::znode::ZnodePath;
 use lockscope_model::report::SCHEMA;
@@ -21,17 +21,17 @@ pub struct EmptiesReport {
     /// Why nothing was tried, or why the rest was not; empty if everything was tried.
     pub why: String,
     /// The nodes that are deleted.
-    pub deleted: Group,
+    pub deleted: EmptyGroup,
     /// The nodes that were planned and are not deleted, by [`Ending::id`].
-    pub left: BTreeMap<&'static str, (Group, String)>,
+    pub left: BTreeMap<&'static str, (EmptyGroup, String)>,
     /// The nodes of which it is not known whether they are deleted.
-    pub not_known: Group,
+    pub not_known: EmptyGroup,
     /// The number of planned nodes that were not tried.
     pub not_tried: usize,
     /// Nodes whose data were replaced, or may have been, although another owner had the name.
-    pub overwritten: Group,
+    pub overwritten: EmptyGroup,
     /// Nodes that are left with a raised version.
-    pub raised: Group,
+    pub raised: EmptyGroup,
     /// The first reason why the audit log lacks a result.
     pub audit_error: Option<String>,
     /// Whether a deletion could not be completed.
@@ -69,7 +69,7 @@ impl EmptiesReport {
             Ending::Deleted { .. } => self.deleted.add(path),
             Ending::NotKnown { .. } => self.not_known.add(path),
             ending => {
-                self.left.entry(ending.id()).or_insert_with(|| (Group::default(), ending.to_string())).0.add(path);
+                self.left.entry(ending.id()).or_insert_with(|| (EmptyGroup::default(), ending.to_string())).0.add(path);
             }
         }
         if outcome.overwritten {
@@ -108,7 +108,7 @@ pub struct EmptiesFacts<'a> {
     older_than_ms: u64,
     limit: usize,
     dry_run: bool,
-    plan: Option<PlanFacts>,
+    plan: Option<EmptiesPlanFacts>,
     outcome: Option<OutcomeFacts<'a>>,
     audit_log: Option<String>,
 }
@@ -130,7 +130,7 @@ impl<'a> EmptiesFacts<'a> {
             limit: MAX_EMPTIES,
             // Without an audit log nothing can be deleted.
             dry_run: audit_log.is_none(),
-            plan: empties.map(PlanFacts::of),
+            plan: empties.map(EmptiesPlanFacts::of),
             outcome: report.map(OutcomeFacts::of),
             audit_log: audit_log.map(|path| path.display().to_string()),
         }
@@ -138,13 +138,13 @@ impl<'a> EmptiesFacts<'a> {
 }
 
 #[derive(Serialize)]
-struct PlanFacts {
+struct EmptiesPlanFacts {
     confirmation: &'static str,
     delete: GroupFacts,
     left: Vec<GroupFacts>,
 }
 
-impl PlanFacts {
+impl EmptiesPlanFacts {
     fn of(empties: &Empties) -> Self {
         let left = empties.left.iter();
         Self {
@@ -198,7 +198,7 @@ struct GroupFacts {
 }
 
 impl GroupFacts {
-    fn of(group: &Group, why: Option<(&'static str, &str)>) -> Self {
+    fn of(group: &EmptyGroup, why: Option<(&'static str, &str)>) -> Self {
         let (why, reason) = why.map(|(why, reason)| (why, reason.to_owned())).unzip();
         Self { why, reason, count: group.count, first: group.first.clone() }
     }

@@ -32,7 +32,7 @@ const MAX_GUARDS_AT_ONCE: usize = 8;
 
 /// The search for empty lock parents.
 #[derive(Debug)]
-pub struct Search<'a> {
+pub struct EmptiesSearch<'a> {
     /// A table that knows everything below the node, and the servers' view with their watches.
     pub table: &'a LockTable,
     /// The node. It is never deleted itself.
@@ -43,17 +43,17 @@ pub struct Search<'a> {
     pub patience: Duration,
 }
 
-impl Search<'_> {
+impl EmptiesSearch<'_> {
     /// Finds the nodes, and how the deletion of each is guarded. Changes nothing. Cancel safe.
     pub async fn run(&self, client: &dyn Requests) -> Result<Empties, SearchError> {
-        let Found { nodes, not_readable } = walk(client, self.table, self.below, self.patience).await?;
+        let WalkedNodes { nodes, not_readable } = walk(client, self.table, self.below, self.patience).await?;
         let stats = || nodes.iter().flat_map(|(_, stat)| [(stat.czxid, stat.ctime), (stat.mzxid, stat.mtime)]);
         let until = self.table.server_time(now()).minus(self.older_than);
         let ages = TransactionAges::at(until, || self.table.contender_creations().chain(stats()));
         let counts = self.table.has_child_history(self.below);
-        let mut left: BTreeMap<Left, Group> = BTreeMap::new();
+        let mut left: BTreeMap<LeaveReason, EmptyGroup> = BTreeMap::new();
         if not_readable.count > 0 {
-            left.insert(Left::NotReadable, not_readable);
+            left.insert(LeaveReason::NotReadable, not_readable);
         }
         let mut may_go = Vec::new();
         for (path, stat) in nodes.iter().filter(|(path, _)| path != self.below) {
@@ -66,9 +66,9 @@ impl Search<'_> {
         Ok(Empties { plan, left })
     }
 
-    fn watched(&self, path: &ZnodePath) -> Option<Left> {
+    fn watched(&self, path: &ZnodePath) -> Option<LeaveReason> {
         let watchers = self.table.view().watchers_of(path)?;
-        (!watchers.sessions.is_empty()).then_some(Left::Watched)
+        (!watchers.sessions.is_empty()).then_some(LeaveReason::Watched)
     }
 
     /// Plans the deletions as far as they are permitted and guarded, up to the limit.
@@ -76,11 +76,11 @@ impl Search<'_> {
         &self,
         client: &dyn Requests,
         nodes: Vec<(&ZnodePath, &ZnodeStat)>,
-        left: &mut BTreeMap<Left, Group>,
+        left: &mut BTreeMap<LeaveReason, EmptyGroup>,
     ) -> Result<DeletePlan, SearchError> {
         let server_now = self.table.server_time(now());
         let mut plans = Vec::new();
-        let mut leave = |why: Left, path: &ZnodePath| left.entry(why).or_default().add(path);
+        let mut leave = |why: LeaveReason, path: &ZnodePath| left.entry(why).or_default().add(path);
         let mut nodes = nodes.into_iter();
         while plans.len() < MAX_EMPTIES {
             let few = nodes.by_ref().take(MAX_GUARDS_AT_ONCE.min(MAX_EMPTIES - plans.len()));
@@ -94,16 +94,16 @@ impl Search<'_> {
             }
             for (path, plan) in found {
                 match plan {
-                    None => leave(Left::NoLockParent, path),
-                    Some(plan) if plan.lacks().is_some() => leave(Left::NotPermitted, path),
+                    None => leave(LeaveReason::NoLockParent, path),
+                    Some(plan) if plan.lacks().is_some() => leave(LeaveReason::NotPermitted, path),
                     Some(plan) if plan.nodes().iter().any(|node| node.guard == Some(RecreationGuard::Unguarded)) => {
-                        leave(Left::Unguarded, path);
+                        leave(LeaveReason::Unguarded, path);
                     }
                     Some(plan) => plans.push(plan),
                 }
             }
         }
-        nodes.for_each(|(path, _)| leave(Left::OverLimit, path));
+        nodes.for_each(|(path, _)| leave(LeaveReason::OverLimit, path));
         Ok(DeletePlan::joined(plans))
     }
 }
@@ -117,14 +117,14 @@ pub const MAX_NAMED: usize = 5;
 
 /// Nodes of which the same is to be said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Group {
+pub struct EmptyGroup {
     /// The number of nodes.
     pub count: usize,
     /// The first of them, at most [`MAX_NAMED`].
     pub first: Vec<ZnodePath>,
 }
 
-impl Group {
+impl EmptyGroup {
     /// Adds a node.
     pub fn add(&mut self, path: &ZnodePath) {
         self.count += 1;
@@ -140,13 +140,13 @@ pub struct Empties {
     /// The plan to delete the empty ones.
     pub plan: DeletePlan,
     /// The others, by reason.
-    pub left: BTreeMap<Left, Group>,
+    pub left: BTreeMap<LeaveReason, EmptyGroup>,
 }
 
 impl Empties {
     /// Returns the nodes that would be deleted, as a group.
-    pub fn chosen(&self) -> Group {
-        let mut group = Group::default();
+    pub fn chosen(&self) -> EmptyGroup {
+        let mut group = EmptyGroup::default();
         self.plan.nodes().iter().for_each(|node| group.add(&node.path));
         group
     }
@@ -154,7 +154,7 @@ impl Empties {
 
 /// Why a node is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Left {
+pub enum LeaveReason {
     /// It has children.
     NotEmpty,
     /// A child came or went, or the data were written, too lately.
@@ -181,7 +181,7 @@ pub enum Left {
     OverLimit,
 }
 
-impl Left {
+impl LeaveReason {
     /// Returns the name in JSON.
     pub fn id(self) -> &'static str {
         match self {
@@ -229,27 +229,27 @@ impl Left {
 /// of other changes: of the data, and of the creation.
 ///
 /// `counts` tells whether the server counts `pzxid` and `cversion` as `ZooKeeper` does.
-fn why_left(usage: ParentUse, stat: &ZnodeStat, ages: TransactionAges, counts: bool) -> Option<Left> {
+fn why_left(usage: ParentUse, stat: &ZnodeStat, ages: TransactionAges, counts: bool) -> Option<LeaveReason> {
     if stat.num_children > 0 {
-        return Some(Left::NotEmpty);
+        return Some(LeaveReason::NotEmpty);
     }
     match usage {
-        ParentUse::Used => return Some(Left::NotEmpty),
-        ParentUse::Election => return Some(Left::Election),
-        ParentUse::OtherLock => return Some(Left::OtherLock),
+        ParentUse::Used => return Some(LeaveReason::NotEmpty),
+        ParentUse::Election => return Some(LeaveReason::Election),
+        ParentUse::OtherLock => return Some(LeaveReason::OtherLock),
         ParentUse::Free => {}
     }
     if stat.cversion <= 0 || stat.ephemeral_owner.is_some() {
-        return Some(Left::NoLockParent);
+        return Some(LeaveReason::NoLockParent);
     }
     if stat.data_length > 0 {
-        return Some(Left::HasData);
+        return Some(LeaveReason::HasData);
     }
     match ages.is_early(stat.pzxid).filter(|_| counts) {
         // Somebody who writes to a node uses it.
-        Some(true) => (ages.is_early(stat.mzxid) != Some(true)).then_some(Left::TooYoung),
-        Some(false) => Some(Left::TooYoung),
-        None => Some(Left::AgeNotKnown),
+        Some(true) => (ages.is_early(stat.mzxid) != Some(true)).then_some(LeaveReason::TooYoung),
+        Some(false) => Some(LeaveReason::TooYoung),
+        None => Some(LeaveReason::AgeNotKnown),
     }
 }
 
@@ -269,11 +269,11 @@ pub struct SearchError {
 
 /// The nodes that were found.
 #[derive(Debug, Default)]
-struct Found {
+struct WalkedNodes {
     /// The nodes, in the order of their depth, and of their paths.
     pub nodes: Vec<(ZnodePath, ZnodeStat)>,
     /// Those that may not be read.
-    pub not_readable: Group,
+    pub not_readable: EmptyGroup,
 }
 
 /// Lists a node and all below it, except the contenders that the table knows, and nodes that go
@@ -283,8 +283,8 @@ async fn walk(
     table: &LockTable,
     below: &ZnodePath,
     patience: Duration,
-) -> Result<Found, SearchError> {
-    let mut found = Found::default();
+) -> Result<WalkedNodes, SearchError> {
+    let mut found = WalkedNodes::default();
     let mut level = vec![below.clone()];
     while !level.is_empty() {
         if found.nodes.len() + level.len() > MAX_LOOKED_AT {
@@ -424,7 +424,7 @@ mod tests {
         num_children: 0,
     };
 
-    fn chosen(usage: ParentUse, stat: ZnodeStat, dates: &[(i64, i64)]) -> Option<Left> {
+    fn chosen(usage: ParentUse, stat: ZnodeStat, dates: &[(i64, i64)]) -> Option<LeaveReason> {
         let dates = || dates.iter().map(|(zxid, at)| (Zxid(*zxid), Timestamp(*at)));
         why_left(usage, &stat, TransactionAges::at(Timestamp(100), dates), true)
     }
@@ -435,17 +435,17 @@ mod tests {
         assert_eq!(by_date(&[(30, 100)]), None, "a later node is old enough");
         assert_eq!(
             by_date(&[(10, 1), (30, 101)]),
-            Some(Left::AgeNotKnown),
+            Some(LeaveReason::AgeNotKnown),
             "its own creation does not date its children"
         );
-        assert_eq!(by_date(&[(15, 101), (30, 102)]), Some(Left::TooYoung));
-        assert_eq!(by_date(&[]), Some(Left::AgeNotKnown));
+        assert_eq!(by_date(&[(15, 101), (30, 102)]), Some(LeaveReason::TooYoung));
+        assert_eq!(by_date(&[]), Some(LeaveReason::AgeNotKnown));
         let written = ZnodeStat { mzxid: Zxid(25), ..USED };
-        assert_eq!(chosen(ParentUse::Free, written, &[(22, 100), (25, 101)]), Some(Left::TooYoung));
+        assert_eq!(chosen(ParentUse::Free, written, &[(22, 100), (25, 101)]), Some(LeaveReason::TooYoung));
         let ages = TransactionAges::at(Timestamp(100), || std::iter::once((Zxid(30), Timestamp(100))));
         assert_eq!(
             why_left(ParentUse::Free, &USED, ages, false),
-            Some(Left::AgeNotKnown),
+            Some(LeaveReason::AgeNotKnown),
             "a server that counts in another way"
         );
     }
@@ -453,14 +453,14 @@ mod tests {
     #[test]
     fn what_may_be_in_use_is_left_for_its_reason() {
         let by_stat = |stat| chosen(ParentUse::Free, stat, &[(30, 100)]);
-        assert_eq!(by_stat(ZnodeStat { num_children: 1, ..USED }), Some(Left::NotEmpty));
-        assert_eq!(by_stat(ZnodeStat { data_length: 1, ..USED }), Some(Left::HasData));
-        assert_eq!(by_stat(ZnodeStat { cversion: 0, pzxid: Zxid(10), ..USED }), Some(Left::NoLockParent));
-        assert_eq!(by_stat(ZnodeStat { ephemeral_owner: Some(SessionId(1)), ..USED }), Some(Left::NoLockParent));
+        assert_eq!(by_stat(ZnodeStat { num_children: 1, ..USED }), Some(LeaveReason::NotEmpty));
+        assert_eq!(by_stat(ZnodeStat { data_length: 1, ..USED }), Some(LeaveReason::HasData));
+        assert_eq!(by_stat(ZnodeStat { cversion: 0, pzxid: Zxid(10), ..USED }), Some(LeaveReason::NoLockParent));
+        assert_eq!(by_stat(ZnodeStat { ephemeral_owner: Some(SessionId(1)), ..USED }), Some(LeaveReason::NoLockParent));
         for (usage, why) in [
-            (ParentUse::Used, Left::NotEmpty),
-            (ParentUse::Election, Left::Election),
-            (ParentUse::OtherLock, Left::OtherLock),
+            (ParentUse::Used, LeaveReason::NotEmpty),
+            (ParentUse::Election, LeaveReason::Election),
+            (ParentUse::OtherLock, LeaveReason::OtherLock),
         ] {
             assert_eq!(chosen(usage, USED, &[(30, 100)]), Some(why));
         }

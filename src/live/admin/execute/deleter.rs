@@ -23,7 +23,7 @@ const MAX_TRIES: usize = 10;
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(640));
 
 /// The result of a step.
-enum Attempt {
+enum StepResult {
     /// The work is over.
     End(Ending),
     /// The step must be tried again: something changed.
@@ -33,7 +33,7 @@ enum Attempt {
 }
 
 /// The write that shares a transaction with the deletion.
-struct Written<'a> {
+struct WrittenNode<'a> {
     path: &'a str,
     data: &'a [u8],
     /// The creating transaction of the intended node.
@@ -74,8 +74,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
                 Action::Revoke => self.try_revoke().await,
             };
             match step {
-                Ok(Attempt::End(ending)) => return ending,
-                Ok(Attempt::Again | Attempt::NotPermitted) => sleep(backoff.next_pause()).await,
+                Ok(StepResult::End(ending)) => return ending,
+                Ok(StepResult::Again | StepResult::NotPermitted) => sleep(backoff.next_pause()).await,
                 Err(error) => {
                     if let Err(ending) = self.recover(error, &mut backoff).await {
                         return ending;
@@ -89,17 +89,17 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    async fn try_delete(&mut self) -> Result<Attempt, Error> {
+    async fn try_delete(&mut self) -> Result<StepResult, Error> {
         self.settle_raise().await?;
         let stat = match self.client.stat(self.path()).await? {
             Some(stat) if self.is_ours(&stat) => stat,
-            other => return self.end_without(other).await.map(Attempt::End),
+            other => return self.end_without(other).await.map(StepResult::End),
         };
         // The earlier deletion did not arrive, and cannot any more: its connection is gone, and the
         // server was synced.
         self.sent.deletion = None;
         if let Some(ending) = self.examine_again().await {
-            return Ok(Attempt::End(ending));
+            return Ok(StepResult::End(ending));
         }
         let needed = RecreationGuard::needed(self.node);
         if needed == NeededGuard::Nothing {
@@ -109,16 +109,16 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
             matches!(self.node.guard, Some(RecreationGuard::OwnNode { .. } | RecreationGuard::Unguarded));
         if needed == NeededGuard::ParentOrNode && !parent_is_closed {
             match self.delete_with_parent(&stat).await? {
-                Attempt::NotPermitted if matches!(self.node.guard, Some(RecreationGuard::Parent { .. })) => {
+                StepResult::NotPermitted if matches!(self.node.guard, Some(RecreationGuard::Parent { .. })) => {
                     let what = "its parent can no longer be written, so another guard is needed";
-                    return Ok(Attempt::End(Ending::Changed { what: what.to_owned() }));
+                    return Ok(StepResult::End(Ending::Changed { what: what.to_owned() }));
                 }
-                Attempt::NotPermitted => {}
+                StepResult::NotPermitted => {}
                 step => return Ok(step),
             }
         }
         match self.delete_raised(&stat).await? {
-            Attempt::NotPermitted => self.delete_unguarded().await,
+            StepResult::NotPermitted => self.delete_unguarded().await,
             step => Ok(step),
         }
     }
@@ -155,18 +155,18 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
 
     /// Reads a node's data, to rewrite them unchanged. Returns the attempt's result if the data
     /// cannot be read.
-    async fn read_to_rewrite(&self, path: &str) -> Result<Result<(Vec<u8>, Stat), Attempt>, Error> {
+    async fn read_to_rewrite(&self, path: &str) -> Result<Result<(Vec<u8>, Stat), StepResult>, Error> {
         match self.client.data(path).await {
             Ok(read) => Ok(Ok(read)),
-            Err(Error::NoAuth) => Ok(Err(Attempt::NotPermitted)),
-            Err(Error::NoNode) => Ok(Err(Attempt::Again)),
+            Err(Error::NoAuth) => Ok(Err(StepResult::NotPermitted)),
+            Err(Error::NoNode) => Ok(Err(StepResult::Again)),
             Err(error) => Err(error),
         }
     }
 
     /// Pins the parent by raising its version, then deletes the node in one transaction with a
     /// write to that parent: a number can come back only with another parent.
-    async fn delete_with_parent(&mut self, stat: &Stat) -> Result<Attempt, Error> {
+    async fn delete_with_parent(&mut self, stat: &Stat) -> Result<StepResult, Error> {
         let parent = self.parent().to_owned();
         let (data, before) = match self.read_to_rewrite(&parent).await? {
             Ok(read) => read,
@@ -177,28 +177,28 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
                 Some(node) if self.is_ours(&node) => {
                     let czxid = before.czxid;
                     let deletion = UnansweredDeletion::WithParent { czxid, version };
-                    let written = Written { path: &parent, data: &data, czxid, version, deletion };
+                    let written = WrittenNode { path: &parent, data: &data, czxid, version, deletion };
                     self.send_with(written, node.version).await
                 }
-                _ => Ok(Attempt::Again),
+                _ => Ok(StepResult::Again),
             },
-            Raised::Again | Raised::Other(_) => Ok(Attempt::Again),
-            Raised::NotPermitted => Ok(Attempt::NotPermitted),
+            Raised::Again | Raised::Other(_) => Ok(StepResult::Again),
+            Raised::NotPermitted => Ok(StepResult::NotPermitted),
         }
     }
 
     /// Deletes the node in one transaction with a write to the pinned node or parent. The reply
     /// shows which one that was.
-    async fn send_with(&mut self, written: Written<'_>, node_version: i32) -> Result<Attempt, Error> {
+    async fn send_with(&mut self, written: WrittenNode<'_>, node_version: i32) -> Result<StepResult, Error> {
         self.ready()?;
-        let Written { path, data, czxid, version, deletion } = written;
+        let WrittenNode { path, data, czxid, version, deletion } = written;
         let writes = [Write::SetData(path, data, Some(version)), Write::Delete(self.path(), Some(node_version))];
         let written = self.client.write(&writes);
         self.sent.deletion = Some(deletion);
         let (index, error) = match written.await {
             Ok(results) => {
                 self.sent.deletion = None;
-                return Ok(Attempt::End(match results.first() {
+                return Ok(StepResult::End(match results.first() {
                     Some(MultiWriteResult::SetData { stat }) if stat.czxid != czxid => {
                         self.sent.overwritten = true;
                         Ending::DeletedOther
@@ -214,55 +214,55 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
         self.sent.deletion = None;
         Ok(match (index, error) {
-            (0, Error::NoAuth) => Attempt::NotPermitted,
+            (0, Error::NoAuth) => StepResult::NotPermitted,
             (_, error) => refused(error),
         })
     }
 
     /// Pins the node by raising its own version, then deletes it in one transaction with one more
     /// write to it.
-    async fn delete_raised(&mut self, stat: &Stat) -> Result<Attempt, Error> {
+    async fn delete_raised(&mut self, stat: &Stat) -> Result<StepResult, Error> {
         let path = self.path().to_owned();
         let (data, read) = match self.read_to_rewrite(&path).await? {
             Ok(read) => read,
             Err(attempt) => return Ok(attempt),
         };
         if read.czxid != stat.czxid {
-            return Ok(Attempt::Again);
+            return Ok(StepResult::Again);
         }
         match self.raise(&path, &data, &read, None).await? {
             Raised::At { version, .. } => {
                 let deletion = UnansweredDeletion::Plain;
-                let written = Written { path: &path, data: &data, czxid: stat.czxid, version, deletion };
+                let written = WrittenNode { path: &path, data: &data, czxid: stat.czxid, version, deletion };
                 self.send_with(written, version.wrapping_add(1)).await
             }
-            Raised::Again => Ok(Attempt::Again),
-            Raised::Other(stat) => Ok(Attempt::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) })),
-            Raised::NotPermitted => Ok(Attempt::NotPermitted),
+            Raised::Again => Ok(StepResult::Again),
+            Raised::Other(stat) => Ok(StepResult::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) })),
+            Raised::NotPermitted => Ok(StepResult::NotPermitted),
         }
     }
 
     /// Handles a node where neither it nor its parent may be written: looks once more and deletes
     /// it, if that was confirmed.
-    async fn delete_unguarded(&mut self) -> Result<Attempt, Error> {
+    async fn delete_unguarded(&mut self) -> Result<StepResult, Error> {
         if self.node.guard != Some(RecreationGuard::Unguarded) {
             let what = "neither it nor its parent can be written any more";
-            return Ok(Attempt::End(Ending::Changed { what: what.to_owned() }));
+            return Ok(StepResult::End(Ending::Changed { what: what.to_owned() }));
         }
         match self.client.stat(self.path()).await? {
             Some(stat) if self.is_ours(&stat) => self.send(stat.version, true).await,
-            _ => Ok(Attempt::Again),
+            _ => Ok(StepResult::Again),
         }
     }
 
-    async fn send(&mut self, version: i32, window: bool) -> Result<Attempt, Error> {
+    async fn send(&mut self, version: i32, window: bool) -> Result<StepResult, Error> {
         self.ready()?;
         let delete = self.client.delete(self.path(), Some(version));
         self.sent.deletion = Some(UnansweredDeletion::Plain);
         match delete.await {
             Ok(()) => {
                 self.sent.deletion = None;
-                Ok(Attempt::End(Ending::Deleted { window }))
+                Ok(StepResult::End(Ending::Deleted { window }))
             }
             Err(error) if is_answer(&error) => {
                 self.sent.deletion = None;
@@ -301,13 +301,13 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
 }
 
 /// Returns the result of a deletion that the server refused.
-fn refused(error: Error) -> Attempt {
+fn refused(error: Error) -> StepResult {
     match error {
-        Error::NoNode => Attempt::End(Ending::Gone),
-        Error::BadVersion => Attempt::Again,
-        Error::NotEmpty => Attempt::End(Ending::NotEmpty),
-        Error::NoAuth => Attempt::End(Ending::Refused { lacks: "the DELETE permission on its parent" }),
-        error => Attempt::End(Ending::NotDone { why: error.to_string() }),
+        Error::NoNode => StepResult::End(Ending::Gone),
+        Error::BadVersion => StepResult::Again,
+        Error::NotEmpty => StepResult::End(Ending::NotEmpty),
+        Error::NoAuth => StepResult::End(Ending::Refused { lacks: "the DELETE permission on its parent" }),
+        error => StepResult::End(Ending::NotDone { why: error.to_string() }),
     }
 }
 
@@ -468,7 +468,7 @@ impl<E: Examine> NodeDeleter<'_, E> {
 const REVOKE_DATA: &[u8] = b"__REVOKE__";
 
 impl<E: Examine> NodeDeleter<'_, E> {
-    async fn try_revoke(&mut self) -> Result<Attempt, Error> {
+    async fn try_revoke(&mut self) -> Result<StepResult, Error> {
         let (data, stat) = self.read_node(self.path()).await?.map_or((None, None), |(data, stat)| (data, Some(stat)));
         let Some(stat) = stat.filter(|stat| self.is_ours(stat)) else {
             let ending = match (&self.sent.raise, stat) {
@@ -477,22 +477,22 @@ impl<E: Examine> NodeDeleter<'_, E> {
                 (None, Some(other)) => Ending::ChangedHands { czxid: Zxid(other.czxid) },
             };
             self.settle_raise().await?;
-            return Ok(Attempt::End(ending));
+            return Ok(StepResult::End(ending));
         };
         if self.sent.raise.take().is_some() && data.as_deref() == Some(REVOKE_DATA) {
-            return Ok(Attempt::End(Ending::Asked));
+            return Ok(StepResult::End(Ending::Asked));
         }
         if let Some(ending) = self.examine_again().await {
-            return Ok(Attempt::End(ending));
+            return Ok(StepResult::End(ending));
         }
         let path = self.path().to_owned();
         let raise =
             Raise { path, czxid: stat.czxid, data: REVOKE_DATA.to_vec(), version: stat.version, times: 1, read: None };
         Ok(match self.raise_once(raise, None).await? {
-            Raised::At { .. } => Attempt::End(Ending::Asked),
-            Raised::Again => Attempt::Again,
-            Raised::Other(stat) => Attempt::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) }),
-            Raised::NotPermitted => Attempt::End(Ending::Refused { lacks: "the WRITE permission on it" }),
+            Raised::At { .. } => StepResult::End(Ending::Asked),
+            Raised::Again => StepResult::Again,
+            Raised::Other(stat) => StepResult::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) }),
+            Raised::NotPermitted => StepResult::End(Ending::Refused { lacks: "the WRITE permission on it" }),
         })
     }
 }

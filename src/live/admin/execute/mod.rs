@@ -124,7 +124,7 @@ pub async fn execute(
 /// has confirmed the plan.
 #[doc(hidden)]
 pub async fn execute_over(
-    session: impl OwnSession,
+    session: impl DeletionSession,
     permission: &Permission,
     plan: &DeletePlan,
     log: &mut impl IntentLog,
@@ -166,7 +166,7 @@ struct PlanRun<'a, S, E> {
     examine: &'a mut E,
 }
 
-impl<S: OwnSession, E: Examine> PlanRun<'_, S, E> {
+impl<S: DeletionSession, E: Examine> PlanRun<'_, S, E> {
     async fn one(&mut self, node: &PlannedNode) -> NodeOutcome {
         let Some(session) = self.session.take() else {
             let why = "the servers gave no answer for the node before it".to_owned();
@@ -214,7 +214,7 @@ async fn delete_over(
 
 /// A session that nothing else uses.
 #[doc(hidden)]
-pub trait OwnSession: Send {
+pub trait DeletionSession: Send {
     /// Returns the client of the session.
     fn requests(&self) -> &dyn Requests;
 
@@ -222,7 +222,7 @@ pub trait OwnSession: Send {
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
-impl OwnSession for Client {
+impl DeletionSession for Client {
     fn requests(&self) -> &dyn Requests {
         self
     }

@@ -9,7 +9,7 @@ use crate::zk::stream::Stream;
 
 /// A login that cannot exist.
 #[derive(Debug)]
-pub(in crate::zk) enum Login {}
+pub(in crate::zk) enum KerberosSession {}
 
 /// Checks whether a login is possible: in this build it never is.
 pub(in crate::zk) async fn check(_: &KerberosLogin) -> Result<(), KerberosFault> {
@@ -17,7 +17,7 @@ pub(in crate::zk) async fn check(_: &KerberosLogin) -> Result<(), KerberosFault>
 }
 
 #[expect(clippy::unused_async, reason = "asks a KDC where the program was built with Kerberos")]
-impl Login {
+impl KerberosSession {
     pub(in crate::zk) async fn begin(_: &KerberosLogin, _: &str, _: Instant) -> Result<Self, KerberosFault> {
         Err(KerberosFault::NotBuilt)
     }

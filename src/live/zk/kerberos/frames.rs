@@ -14,7 +14,7 @@ pub(super) fn request(xid: i32, token: &[u8]) -> Vec<u8> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum SaslReply {
     /// The next token; `None` at the end of the login, or when the server does not take part.
     Token(Option<Vec<u8>>),
     /// The login failed.
@@ -23,12 +23,12 @@ pub(super) enum Reply {
 
 /// Reads a reply without the length of its frame. Returns `None` when the frame does not answer
 /// request `xid`.
-pub(super) fn reply(xid: i32, frame: &[u8]) -> Option<Reply> {
+pub(super) fn reply(xid: i32, frame: &[u8]) -> Option<SaslReply> {
     let (head, token) = frame.split_first_chunk()?;
     match ReplyHead::from(*head) {
         ReplyHead { xid: answered, .. } if answered != xid => None,
-        ReplyHead { error: 0, .. } => Some(Reply::Token(Reader::new(token).buffer().ok()?.map(<[u8]>::to_vec))),
-        _ => Some(Reply::Refused),
+        ReplyHead { error: 0, .. } => Some(SaslReply::Token(Reader::new(token).buffer().ok()?.map(<[u8]>::to_vec))),
+        _ => Some(SaslReply::Refused),
     }
 }
 
@@ -48,9 +48,9 @@ mod tests {
     #[test]
     fn tokens_are_written_and_read_in_the_format_of_the_servers() {
         assert_eq!(request(1, b"ab"), [0, 0, 0, 14, 0, 0, 0, 1, 0, 0, 0, 102, 0, 0, 0, 2, b'a', b'b']);
-        assert_eq!(reply(1, &answer(1, 0, 2, b"ab")), Some(Reply::Token(Some(b"ab".to_vec()))));
-        assert_eq!(reply(1, &answer(1, 0, -1, b"")), Some(Reply::Token(None)));
-        assert_eq!(reply(1, &answer(1, -115, -1, b"")), Some(Reply::Refused));
+        assert_eq!(reply(1, &answer(1, 0, 2, b"ab")), Some(SaslReply::Token(Some(b"ab".to_vec()))));
+        assert_eq!(reply(1, &answer(1, 0, -1, b"")), Some(SaslReply::Token(None)));
+        assert_eq!(reply(1, &answer(1, -115, -1, b"")), Some(SaslReply::Refused));
     }
 
     #[test]

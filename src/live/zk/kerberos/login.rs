@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::frames::{Reply, reply, request};
+use super::frames::{SaslReply, reply, request};
 use super::{KerberosFault, ServerPrincipal};
 use crate::zk::fault::ServerFault;
 use crate::zk::options::KerberosLogin;
@@ -33,7 +33,7 @@ const MAX_TOKENS: i32 = 8;
 
 /// A login that has a ticket for the server and has not been sent.
 #[derive(Debug)]
-pub(in crate::zk) struct Login {
+pub(in crate::zk) struct KerberosSession {
     context: LoginContext,
     token: LoginToken,
 }
@@ -45,7 +45,7 @@ pub(in crate::zk) async fn check(login: &KerberosLogin) -> Result<(), KerberosFa
     found.map_err(|_| no_kdc())?.ok_or_else(no_thread)?
 }
 
-impl Login {
+impl KerberosSession {
     /// Gets a ticket for the server on a host by `until`. Cancel safe.
     pub(in crate::zk) async fn begin(login: &KerberosLogin, host: &str, until: Instant) -> Result<Self, KerberosFault> {
         let (login, server) = (login.clone(), login.server.at(host));
@@ -62,10 +62,10 @@ impl Login {
             let answer =
                 exchanged.map_err(|_| ServerFault::Silent)?.map_err(|error| ServerFault::of_connection(&error))?;
             let challenge = match answer.ok_or(ServerFault::Foreign)? {
-                Reply::Refused => return Err(KerberosFault::Refused(context.server()).into()),
-                Reply::Token(_) if token.is_last => return Ok(()),
-                Reply::Token(None) => return Err(KerberosFault::NotOffered.into()),
-                Reply::Token(Some(challenge)) => challenge,
+                SaslReply::Refused => return Err(KerberosFault::Refused(context.server()).into()),
+                SaslReply::Token(_) if token.is_last => return Ok(()),
+                SaslReply::Token(None) => return Err(KerberosFault::NotOffered.into()),
+                SaslReply::Token(Some(challenge)) => challenge,
             };
             // This step needs no KDC and takes no time.
             token = context.step(&challenge)?;
@@ -75,7 +75,7 @@ impl Login {
 }
 
 /// Sends a token and reads the reply; `None` when the frame does not answer it.
-async fn exchange(stream: &mut dyn Stream, xid: i32, token: &[u8]) -> io::Result<Option<Reply>> {
+async fn exchange(stream: &mut dyn Stream, xid: i32, token: &[u8]) -> io::Result<Option<SaslReply>> {
     stream.write_all(&request(xid, token)).await?;
     stream.flush().await?;
     let length = stream.read_u32().await? as usize;

@@ -17,10 +17,10 @@ mod frames;
 mod login;
 
 #[cfg(not(feature = "gssapi"))]
-pub(super) use self::absent::{Login, check};
+pub(super) use self::absent::{KerberosSession, check};
 
 pub use self::fault::KerberosFault;
 pub use fault::{BadPrincipal, ServerPrincipal};
 
 #[cfg(feature = "gssapi")]
-pub(super) use self::login::{Login, check};
+pub(super) use self::login::{KerberosSession, check};

@@ -8,15 +8,15 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 
 use super::pace::EndsWanted;
-use crate::zk::admin::{AdminError, AdminTls, AdminUrl, Reply, get_from};
-use crate::zk::four_letter::{AskError, FourLetterAnswer, QuestionLimits, Taker, Word, ask_over};
+use crate::zk::admin::{AdminError, AdminReply, AdminTls, AdminUrl, get_from};
+use crate::zk::four_letter::{AskError, FourLetterAnswer, FourLetterWord, QuestionLimits, Taker, ask_over};
 use crate::zk::stream::NamedBy;
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::server_view::admin::BadAnswer;
 use lockscope_model::server_view::four_letter::{Srvr, WatchedPathsReader};
 use lockscope_model::server_view::{
     AskedBy, Connection, Ephemerals, Health, ListedSession, Load, ServerMode, ServerSettings, Software, SyncSettings,
-    Transport, WatchEventTotals, WatchTotals, WatchedPath, admin, four_letter,
+    WatchEventTotals, WatchTotals, WatchedPath, WireSecurity, admin, four_letter,
 };
 
 /// The optional questions of a round.
@@ -38,7 +38,7 @@ type ListAndWhole<T> = (Vec<T>, bool);
 #[derive(Debug)]
 pub struct RoundAnswers {
     pub(super) asked_by: AskedBy,
-    pub(super) transport: Transport,
+    pub(super) transport: WireSecurity,
     pub(super) server: Srvr,
     pub(super) connections: Option<ListAndWhole<Connection>>,
     pub(super) sessions: Option<ListAndWhole<ListedSession>>,
@@ -46,7 +46,7 @@ pub struct RoundAnswers {
     /// How many sessions the server expired, asked after it had listed the sessions.
     pub(super) expired: Option<TimedAnswer<Option<u64>>>,
     /// `None` when the question was not asked.
-    pub(super) figures: Option<TimedAnswer<ServerFigures>>,
+    pub(super) figures: Option<TimedAnswer<SurveyFigures>>,
     pub(super) watched: Option<TimedAnswer<Option<ListAndWhole<WatchedPath>>>>,
     /// The first problem found, with what to change; it concerns the questions without a pace of
     /// their own.
@@ -56,7 +56,7 @@ pub struct RoundAnswers {
 }
 
 impl RoundAnswers {
-    fn new(asked_by: AskedBy, transport: Transport) -> Self {
+    fn new(asked_by: AskedBy, transport: WireSecurity) -> Self {
         Self {
             asked_by,
             transport,
@@ -127,7 +127,7 @@ pub struct TimedAnswer<T> {
 
 /// The counters and settings of a server.
 #[derive(Clone, Debug, Default)]
-pub struct ServerFigures {
+pub struct SurveyFigures {
     pub(super) health: Health,
     pub(super) watches: Option<u64>,
     pub(super) totals: Option<WatchTotals>,
@@ -155,7 +155,7 @@ struct ByFourLetter<'a> {
 
 /// A word with its answer or error.
 struct WordReply {
-    word: Word,
+    word: FourLetterWord,
     result: Result<FourLetterAnswer, AskError>,
     elapsed: Duration,
 }
@@ -170,12 +170,13 @@ pub async fn by_four_letter(
     wanted: WantedAnswers<'_>,
     load: &mut Load,
 ) -> Result<RoundAnswers, AskError> {
-    let answers = RoundAnswers::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
+    let answers =
+        RoundAnswers::new(AskedBy::Words, if tls.is_some() { WireSecurity::Tls } else { WireSecurity::Plain });
     let mut asking = ByFourLetter { tls, address, named_by, limits, load, answers, without_session: HashSet::new() };
-    let asked = asking.ask(Word::Srvr).await;
+    let asked = asking.ask(FourLetterWord::Srvr).await;
     asking.answers.server = four_letter::srvr(&asking.receive(asked)?.text);
     if asking.answers.server.version.is_none() {
-        return Err(AskError::Foreign { address: address.to_owned(), word: Word::Srvr });
+        return Err(AskError::Foreign { address: address.to_owned(), word: FourLetterWord::Srvr });
     }
     // Boxed, because the concurrent questions make a large future.
     Box::pin(asking.ask_the_rest(wanted)).await;
@@ -199,16 +200,18 @@ impl ByFourLetter<'_> {
         let when = async |wanted: bool, word| if wanted { Some(self.ask(word).await) } else { None };
         // A count of expired sessions means something only after the list.
         let ends = async {
-            let asked = when(keeps_sessions, Word::Dump).await;
+            let asked = when(keeps_sessions, FourLetterWord::Dump).await;
             let answer = asked.as_ref().and_then(|asked| asked.result.as_ref().ok());
             let sessions = answer.and_then(|answer| four_letter::dump(&answer.text));
             let are_due = sessions.as_ref().is_some_and(|(sessions, _)| wanted.ends.are_due(sessions));
-            (asked, sessions, when(wanted.figures || are_due, Word::Mntr).await)
+            (asked, sessions, when(wanted.figures || are_due, FourLetterWord::Mntr).await)
         };
-        let ((asked, sessions, monitor), totals, settings, watched) =
-            tokio::join!(ends, when(wanted.figures, Word::Wchs), when(wanted.figures, Word::Conf), async {
-                if wanted.watchers { Some(self.ask_watched().await) } else { None }
-            });
+        let ((asked, sessions, monitor), totals, settings, watched) = tokio::join!(
+            ends,
+            when(wanted.figures, FourLetterWord::Wchs),
+            when(wanted.figures, FourLetterWord::Conf),
+            async { if wanted.watchers { Some(self.ask_watched().await) } else { None } }
+        );
         if let Some(Ok(answer)) = asked.map(|asked| self.receive_or_note(asked)) {
             self.answers.sessions = sessions.map(|(found, whole)| (found, whole && !answer.cut));
             let owned = four_letter::ephemerals(&answer.text);
@@ -235,7 +238,7 @@ impl ByFourLetter<'_> {
         }
     }
 
-    fn take_figures(&mut self, monitor: WordReply, totals: WordReply, settings: WordReply) -> ServerFigures {
+    fn take_figures(&mut self, monitor: WordReply, totals: WordReply, settings: WordReply) -> SurveyFigures {
         let monitor = self.receive_or_note(monitor).map(|answer| four_letter::mntr(&answer.text)).unwrap_or_default();
         let totals = self.receive_or_note(totals).ok().and_then(|answer| four_letter::wchs(&answer.text));
         let settings = self.receive(settings).ok();
@@ -243,7 +246,7 @@ impl ByFourLetter<'_> {
         let limits = settings.as_ref().map(|answer| four_letter::limits(&answer.text)).unwrap_or_default();
         let settings = settings.and_then(|answer| four_letter::conf(&answer.text));
         let health = monitor.health.with_limits(&limits);
-        ServerFigures { health, watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings }
+        SurveyFigures { health, watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings }
     }
 
     fn take_watched(&mut self, asked: WordReply, listed: WatchedPathsReader) -> Option<(Vec<WatchedPath>, bool)> {
@@ -265,7 +268,7 @@ impl ByFourLetter<'_> {
     async fn list_connections(&mut self, mut counted: Option<u64>, surely: bool) {
         let mut looks = 1;
         let (found, whole, all) = loop {
-            let connections = self.ask(Word::Cons).await;
+            let connections = self.ask(FourLetterWord::Cons).await;
             let Ok(answer) = self.receive_or_note(connections) else { return };
             let found = four_letter::cons(&answer.text);
             let before = std::mem::replace(&mut self.without_session, found.without_session.iter().cloned().collect());
@@ -298,22 +301,22 @@ impl ByFourLetter<'_> {
 
     /// Reads how many connections the server has now, on all its ports.
     async fn count_connections(&mut self) -> Option<u64> {
-        let what = self.ask(Word::Srvr).await;
+        let what = self.ask(FourLetterWord::Srvr).await;
         four_letter::srvr(&self.receive(what).ok()?.text).connections
     }
 
-    async fn ask(&self, word: Word) -> WordReply {
+    async fn ask(&self, word: FourLetterWord) -> WordReply {
         self.ask_into(word, None).await
     }
 
     /// Asks which sessions watch which paths. A large answer is parsed while it arrives.
     async fn ask_watched(&self) -> (WordReply, WatchedPathsReader) {
         let mut listed = WatchedPathsReader::default();
-        let reply = self.ask_into(Word::Wchp, Some(&mut |part| listed.push(part))).await;
+        let reply = self.ask_into(FourLetterWord::Wchp, Some(&mut |part| listed.push(part))).await;
         (reply, listed)
     }
 
-    async fn ask_into(&self, word: Word, taker: Option<Taker<'_>>) -> WordReply {
+    async fn ask_into(&self, word: FourLetterWord, taker: Option<Taker<'_>>) -> WordReply {
         let began = Instant::now();
         let result = ask_over(self.tls, self.address, self.named_by, word, self.limits, taker).await;
         WordReply { word, result, elapsed: began.elapsed() }
@@ -368,7 +371,7 @@ struct ByHttp<'a> {
 
 /// A question with its answer or error.
 struct HttpReply {
-    result: Result<Reply, AdminError>,
+    result: Result<AdminReply, AdminError>,
     elapsed: Duration,
 }
 
@@ -383,7 +386,8 @@ pub async fn by_http(
     wanted: WantedAnswers<'_>,
     load: &mut Load,
 ) -> Result<RoundAnswers, AdminError> {
-    let answers = RoundAnswers::new(AskedBy::Http, if url.is_secure() { Transport::Tls } else { Transport::Plain });
+    let answers =
+        RoundAnswers::new(AskedBy::Http, if url.is_secure() { WireSecurity::Tls } else { WireSecurity::Plain });
     let mut asking = ByHttp { url, tls, host, named_by, limits, load, answers };
     let asked = asking.ask("server_stats").await;
     asking.answers.server = asking.receive(asked, admin::server_stats)?;
@@ -444,14 +448,14 @@ impl ByHttp<'_> {
         }
     }
 
-    fn take_figures(&mut self, monitor: HttpReply, totals: HttpReply, settings: HttpReply) -> ServerFigures {
+    fn take_figures(&mut self, monitor: HttpReply, totals: HttpReply, settings: HttpReply) -> SurveyFigures {
         let monitor = self.receive_or_note(monitor, admin::monitor).unwrap_or_default();
         let totals = self.receive_or_note(totals, admin::watch_summary);
         let limits =
             settings.result.as_ref().ok().and_then(|reply| admin::limits(&reply.bytes).ok()).unwrap_or_default();
         let settings = self.receive(settings, admin::configuration).ok().flatten();
         let health = monitor.health.with_limits(&limits);
-        ServerFigures { health, watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings: None }
+        SurveyFigures { health, watches: monitor.watches, totals, fired: monitor.fired, settings, sync_settings: None }
     }
 
     async fn ask(&self, command: &str) -> HttpReply {

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::answers::{RoundAnswers, TimedAnswer, WantedAnswers, by_four_letter, by_http};
 use super::members::MemberAddress;
-use super::own_session::OwnSession;
+use super::own_session::SurveySession;
 use super::pace::{CLIENTS, ENDS, EndsPace, FIGURES, MIN_INTERVAL, Pace, WATCHERS};
 use super::{SurveyOptions, ViewBy};
 use crate::zk::admin::AdminTls;
@@ -17,8 +17,8 @@ use crate::zk::stream::NamedBy;
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::server_view::{
-    Absence, AbsenceReason, Anchor, AskedBy, ExpiryClock, FirstListed, Keyed, Listing, Load, MemberExtras,
-    MemberProgress, MemberView, Provenance, ServerClock, ServerMode, SessionTiming, Transport, WatchedPath,
+    Absence, AbsenceReason, AskedBy, ClockAnchor, ExpiryClock, FirstListed, Keyed, Listing, Load, MemberExtras,
+    MemberProgress, MemberView, Provenance, ServerClock, ServerMode, SessionTiming, WatchedPath, WireSecurity,
 };
 
 /// How long an AdminServer is left alone after it gave no answer.
@@ -33,7 +33,7 @@ pub struct Member {
     options: SurveyOptions,
     chroot: Option<ZnodePath>,
     /// The transport of our session with the ensemble.
-    session: Transport,
+    session: WireSecurity,
     view: MemberView,
     clock: ServerClock,
     first_listed: FirstListed,
@@ -98,7 +98,7 @@ impl Member {
 
     /// Asks for the connections and sessions; also for the counters and for the watchers if wanted,
     /// where their pace allows it. Takes at most eight times the time limit of a question.
-    pub async fn ask(&mut self, own: &OwnSession, watchers: bool) -> Load {
+    pub async fn ask(&mut self, own: &SurveySession, watchers: bool) -> Load {
         let mut load = Load::default();
         let anchor = own.touch(&mut load, self.keeps_session(own)).await;
         let asked_at = now();
@@ -159,14 +159,19 @@ impl Member {
     }
 
     /// Returns whether this server ends sessions and holds ours, as far as it is known.
-    fn keeps_session(&self, own: &OwnSession) -> bool {
+    fn keeps_session(&self, own: &SurveySession) -> bool {
         let view = &self.view;
         let is_here = || own.session().is_some_and(|own| !view.connections_of(own).is_empty());
         view.mode == Some(ServerMode::Standalone) || view.mode == Some(ServerMode::Leader) && is_here()
     }
 
     /// Returns the clock by which the server wrote the expiry times of sessions.
-    fn expiry_clock(&mut self, answers: &RoundAnswers, anchor: Option<Anchor>, at: Timestamp) -> Option<ExpiryClock> {
+    fn expiry_clock(
+        &mut self,
+        answers: &RoundAnswers,
+        anchor: Option<ClockAnchor>,
+        at: Timestamp,
+    ) -> Option<ExpiryClock> {
         let ((connections, _), (sessions, _)) = (answers.connections.as_ref()?, answers.sessions.as_ref()?);
         let settings =
             answers.figures.as_ref().and_then(|figures| figures.found.settings).or(self.view.timing.settings);

@@ -35,7 +35,7 @@ use lockscope_base::time::now;
 use lockscope_model::server_view::{Load, MemberView, ServerMode, ServerView};
 use member::Member;
 use members::{MemberAddress, MemberList, find_members};
-use own_session::OwnSession;
+use own_session::SurveySession;
 
 /// The way to ask the servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,7 +164,7 @@ pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<Serv
     if options.by == ViewBy::Off {
         return Ok(ServerView::default());
     }
-    let own = OwnSession::once(&options.connection, &target, options.limits.within).await;
+    let own = SurveySession::once(&options.connection, &target, options.limits.within).await;
     let MemberList { members: addresses, incomplete } = find_members(&target, &own.configured).await;
     let asked = addresses.into_iter().map(|address| async {
         let mut member = Member::new(address, options, &target, None);
@@ -197,7 +197,7 @@ struct RoundReport {
 struct Survey {
     options: SurveyOptions,
     target: ConnectString,
-    own: watch::Receiver<OwnSession>,
+    own: watch::Receiver<SurveySession>,
     /// The server that our session should be with.
     keeper: watch::Sender<Option<String>>,
     watchers_wanted: watch::Receiver<WatchersWanted>,
@@ -224,11 +224,11 @@ async fn run_survey(
     if options.by == ViewBy::Off {
         return;
     }
-    let (found, own) = watch::channel(OwnSession::default());
+    let (found, own) = watch::channel(SurveySession::default());
     let (keeper, keepers) = watch::channel(None);
     let (reports, mut reported) = mpsc::channel(MAX_QUEUED_REPORTS);
     let mut tasks = JoinSet::new();
-    tasks.spawn(OwnSession::keep(options.connection.clone(), target.clone(), keepers, found));
+    tasks.spawn(SurveySession::keep(options.connection.clone(), target.clone(), keepers, found));
     let mut survey = Survey {
         options,
         target,
@@ -332,7 +332,7 @@ fn knows_as_much(view: &ServerView, before: &ServerView) -> bool {
 /// Asks one member at its pace until nobody listens.
 async fn keep_asking(
     mut member: Member,
-    own: watch::Receiver<OwnSession>,
+    own: watch::Receiver<SurveySession>,
     mut watchers_wanted: watch::Receiver<WatchersWanted>,
     reports: mpsc::Sender<RoundReport>,
 ) {
@@ -351,7 +351,7 @@ async fn keep_asking(
 }
 
 /// Combines the views of the members.
-fn assemble(members: Vec<MemberView>, own: &OwnSession, asked: Load) -> ServerView {
+fn assemble(members: Vec<MemberView>, own: &SurveySession, asked: Load) -> ServerView {
     // A standalone server has no config and no other members.
     let alone = matches!(&*members, [member] if member.mode == Some(ServerMode::Standalone));
     let members_known = (alone || !own.configured.servers.is_empty()) && !own.configured.incomplete;

@@ -10,7 +10,7 @@ use crate::zk::options::ConnectString;
 use crate::zk::{ConnectOptions, connect, ended};
 use lockscope_base::time::{Backoff, now};
 use lockscope_base::znode::{SessionId, Timestamp};
-use lockscope_model::server_view::{Anchor, EnsembleConfig, Load};
+use lockscope_model::server_view::{ClockAnchor, EnsembleConfig, Load};
 
 /// The node of the ensemble's own config, since 3.5.
 const CONFIG_PATH: &str = "/zookeeper/config";
@@ -37,7 +37,7 @@ const FOLLOWER_REPORT_DELAY: Duration = Duration::from_millis(1_200);
 
 /// Our own session and what it found out.
 #[derive(Clone, Debug, Default)]
-pub struct OwnSession {
+pub struct SurveySession {
     client: Option<Client>,
     /// When the attempt to get the session began, by the local clock.
     pub(super) connecting_since: Option<Timestamp>,
@@ -49,7 +49,7 @@ pub struct OwnSession {
     pub(super) load: Load,
 }
 
-impl OwnSession {
+impl SurveySession {
     /// Tries for `within` to get a session and reads the config with it.
     pub async fn once(options: &ConnectOptions, target: &ConnectString, within: Duration) -> Self {
         let mut own = Self { connecting_since: Some(now()), ..Self::default() };
@@ -153,7 +153,7 @@ impl OwnSession {
     /// After three seconds without a request it waits 1.2 s until the leader knows of this request.
     /// A server that ends sessions and holds ours (`knows_at_once`) knows at once: the wait would only
     /// make the time less certain.
-    pub async fn touch(&self, load: &mut Load, knows_at_once: bool) -> Option<Anchor> {
+    pub async fn touch(&self, load: &mut Load, knows_at_once: bool) -> Option<ClockAnchor> {
         let client = self.client.as_ref()?;
         let (asked, began) = (now(), Instant::now());
         let answer = timeout(REQUEST_TIMEOUT, client.check_stat("/")).await;
@@ -165,7 +165,7 @@ impl OwnSession {
             sleep(FOLLOWER_REPORT_DELAY).await;
         }
         let session = SessionId(client.session_id().0);
-        Some(Anchor {
+        Some(ClockAnchor {
             session,
             timeout: client.session_timeout(),
             connecting_since: self.connecting_since?,

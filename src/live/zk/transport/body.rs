@@ -3,8 +3,8 @@
 //! The content of replies is described step by step, for each operation, in ZooKeeper's `jute`
 //! encoding. Text that arrives in pieces must be UTF-8.
 
+use BodyStep::{Number as N, Skip};
 use Number::{Acls, Any, Bytes, EventState, EventType, Names, Path, Text, Users};
-use Step::{Number as N, Skip};
 
 use crate::zk::fault::{MAX_NAMES, ReplyFault};
 use lockscope_base::wire::{CONNECTED, EventKind, Gather, Reader, op};
@@ -16,7 +16,7 @@ const ALL_PERMISSIONS: i32 = 31;
 #[derive(Debug, Default)]
 pub struct Body {
     /// The expected content, a stack with the next step on top. At most a handful of steps.
-    steps: Vec<Step>,
+    steps: Vec<BodyStep>,
     number: Gather<4>,
     /// The header of one result of a multi: its operation, whether it is the end, and an error.
     result: Gather<9>,
@@ -28,7 +28,7 @@ pub struct Body {
 impl Body {
     /// Expects a reply that nobody reads beyond its header.
     pub fn ignore(&mut self, left: u32) {
-        self.begin(&[Step::Skip(left)]);
+        self.begin(&[BodyStep::Skip(left)]);
     }
 
     pub fn expect_event(&mut self) {
@@ -43,7 +43,7 @@ impl Body {
         }
     }
 
-    fn begin(&mut self, steps: &[Step]) {
+    fn begin(&mut self, steps: &[BodyStep]) {
         self.steps.clear();
         self.steps.extend(steps.iter().rev());
         (self.number, self.result, self.counted) = (Gather::default(), Gather::default(), 0);
@@ -59,40 +59,40 @@ impl Body {
     pub fn feed(&mut self, bytes: &mut &[u8], left: &mut u32) -> Result<(), ReplyFault> {
         while let Some(step) = self.steps.pop() {
             let goes_on = match step {
-                Step::Skip(length) => self.take(bytes, left, length, Step::Skip)?.1,
-                Step::Text(length) => {
-                    let (piece, is_whole) = self.take(bytes, left, length, Step::Text)?;
+                BodyStep::Skip(length) => self.take(bytes, left, length, BodyStep::Skip)?.1,
+                BodyStep::Text(length) => {
+                    let (piece, is_whole) = self.take(bytes, left, length, BodyStep::Text)?;
                     self.text.feed(piece)?;
                     if is_whole && self.text.is_within_character() {
                         return Err(ReplyFault::NotText);
                     }
                     is_whole
                 }
-                Step::Slash(length) => match bytes.first() {
+                BodyStep::Slash(length) => match bytes.first() {
                     Some(b'/') => {
-                        self.steps.push(Step::Text(length));
+                        self.steps.push(BodyStep::Text(length));
                         true
                     }
                     Some(other) => return Err(ReplyFault::Impossible((*other).into())),
                     None if length > *left => return Err(ReplyFault::Short),
                     None => self.wait(step),
                 },
-                Step::Repeat(times, number) => {
+                BodyStep::Repeat(times, number) => {
                     let times = if number == Number::Text { whole_names(bytes, left, times)? } else { times };
                     if times == 0 {
                         continue;
                     }
-                    self.steps.extend([Step::Repeat(times - 1, number), Step::Number(number)]);
+                    self.steps.extend([BodyStep::Repeat(times - 1, number), BodyStep::Number(number)]);
                     true
                 }
-                Step::Number(number) => match gather(&mut self.number, bytes, left)? {
+                BodyStep::Number(number) => match gather(&mut self.number, bytes, left)? {
                     Some(value) => {
                         self.number(number, i32::from_be_bytes(value), *left)?;
                         true
                     }
                     None => self.wait(step),
                 },
-                Step::Result => match gather(&mut self.result, bytes, left)? {
+                BodyStep::Result => match gather(&mut self.result, bytes, left)? {
                     Some(head) => {
                         self.result(head)?;
                         true
@@ -114,7 +114,7 @@ impl Body {
         bytes: &mut &'a [u8],
         left: &mut u32,
         length: u32,
-        again: fn(u32) -> Step,
+        again: fn(u32) -> BodyStep,
     ) -> Result<(&'a [u8], bool), ReplyFault> {
         if length > *left {
             return Err(ReplyFault::Short);
@@ -130,7 +130,7 @@ impl Body {
     }
 
     /// Makes a step the next one, to be continued with more bytes.
-    fn wait(&mut self, step: Step) -> bool {
+    fn wait(&mut self, step: BodyStep) -> bool {
         self.steps.push(step);
         false
     }
@@ -142,18 +142,18 @@ impl Body {
         let length =
             || if value == -1 { Ok(0) } else { u32::try_from(value).map_err(|_| ReplyFault::Impossible(value)) };
         match number {
-            Number::Bytes => self.steps.push(Step::Skip(length()?)),
-            Number::Text => self.steps.push(Step::Text(length()?)),
-            Number::Scheme => self.steps.extend([Step::Number(Number::Bytes), Step::Skip(length()?)]),
+            Number::Bytes => self.steps.push(BodyStep::Skip(length()?)),
+            Number::Text => self.steps.push(BodyStep::Text(length()?)),
+            Number::Scheme => self.steps.extend([BodyStep::Number(Number::Bytes), BodyStep::Skip(length()?)]),
             Number::Path => match length()? {
                 0 => return impossible,
-                length => self.steps.push(Step::Slash(length)),
+                length => self.steps.push(BodyStep::Slash(length)),
             },
             Number::Names => self.repeat(length()?, Number::Text, left)?,
             Number::Acls => self.repeat(length()?, Number::Permissions, left)?,
             Number::Users => self.repeat(length()?, Number::Scheme, left)?,
             Number::Permissions if value & !ALL_PERMISSIONS != 0 => return impossible,
-            Number::Permissions => self.steps.extend([Step::Number(Number::Bytes); 2]),
+            Number::Permissions => self.steps.extend([BodyStep::Number(Number::Bytes); 2]),
             Number::EventType if EventKind::of(value).is_none() => return impossible,
             Number::EventState if value != CONNECTED => return impossible,
             Number::EventType | Number::EventState | Number::Any => {}
@@ -167,7 +167,7 @@ impl Body {
         if times.saturating_mul(4) > left {
             return Err(ReplyFault::Short);
         }
-        self.steps.push(Step::Repeat(times, number));
+        self.steps.push(BodyStep::Repeat(times, number));
         Ok(())
     }
 
@@ -186,7 +186,7 @@ impl Body {
         }
         self.count(1)?;
         let steps = of_result(operation).ok_or(ReplyFault::Impossible(operation))?;
-        self.steps.push(Step::Result);
+        self.steps.push(BodyStep::Result);
         self.steps.extend(steps.iter().rev());
         Ok(())
     }
@@ -229,11 +229,11 @@ fn whole_names(bytes: &mut &[u8], left: &mut u32, mut times: u32) -> Result<u32,
 /// The length of a `Stat`, in bytes.
 const STAT: u32 = 68;
 
-const EVENT: &[Step] = &[N(EventType), N(EventState), N(Path)];
+const EVENT: &[BodyStep] = &[N(EventType), N(EventState), N(Path)];
 
 /// The next item in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum BodyStep {
     /// This many bytes of any content.
     Skip(u32),
     /// This many bytes of text.
@@ -272,7 +272,7 @@ enum Number {
 
 /// Returns the steps of the reply to a successful operation; `None` when the client library reads
 /// only its header.
-fn of_reply(operation: i32) -> Option<&'static [Step]> {
+fn of_reply(operation: i32) -> Option<&'static [BodyStep]> {
     Some(match operation {
         op::CREATE | op::SYNC => &[N(Text)],
         op::CREATE2 | op::CREATE_CONTAINER | op::CREATE_TTL => &[N(Text), Skip(STAT)],
@@ -281,7 +281,7 @@ fn of_reply(operation: i32) -> Option<&'static [Step]> {
         op::GET_ACL => &[N(Acls), Skip(STAT)],
         op::GET_CHILDREN | op::GET_EPHEMERALS => &[N(Names)],
         op::GET_CHILDREN2 => &[N(Names), Skip(STAT)],
-        op::MULTI | op::MULTI_READ => &[Step::Result],
+        op::MULTI | op::MULTI_READ => &[BodyStep::Result],
         op::GET_ALL_CHILDREN_NUMBER => &[N(Any)],
         op::WHO_AM_I => &[N(Users)],
         op::SASL => &[N(Bytes)],
@@ -291,7 +291,7 @@ fn of_reply(operation: i32) -> Option<&'static [Step]> {
 
 /// Returns the steps of one result of a multi, after its header; `None` when there is no such
 /// result.
-fn of_result(operation: i32) -> Option<&'static [Step]> {
+fn of_result(operation: i32) -> Option<&'static [BodyStep]> {
     Some(match operation {
         op::CHECK | op::DELETE => &[],
         op::CREATE => &[N(Text)],

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::flow::{Admission, Gate};
 use super::handshake::{Proven, find_member, is_new};
-use super::replies::{Outstanding, Replies, Requests};
+use super::replies::{OpenRequests, Outstanding, Replies};
 use super::{Flow, TransportShared};
 use crate::deadline::until;
 use crate::zk::fault::{ReplyFault, ServerFault};
@@ -73,15 +73,15 @@ async fn converse(proven: Proven, shared: &TransportShared, mut flow: watch::Rec
     let treated = flow.clone();
     let end = tokio::select! {
         ended = pump(&mut from_client, &mut to_server, flow.clone(), &mut up) => match ended {
-            Ok(Ended::Closed) | Err(_) => EndedBy::Client,
-            Ok(Ended::Unwritable) => EndedBy::Server(Ok(())),
-            Ok(Ended::Stopped) => EndedBy::Transport,
+            Ok(RelayEnd::Closed) | Err(_) => EndedBy::Client,
+            Ok(RelayEnd::Unwritable) => EndedBy::Server(Ok(())),
+            Ok(RelayEnd::Stopped) => EndedBy::Transport,
         },
         ended = pump(&mut from_server, &mut to_client, flow, &mut down) => match ended {
-            Ok(Ended::Closed) => EndedBy::Server(Ok(())),
+            Ok(RelayEnd::Closed) => EndedBy::Server(Ok(())),
             Err(error) => EndedBy::Server(Err(error)),
-            Ok(Ended::Unwritable) => EndedBy::Client,
-            Ok(Ended::Stopped) => EndedBy::Transport,
+            Ok(RelayEnd::Unwritable) => EndedBy::Client,
+            Ok(RelayEnd::Stopped) => EndedBy::Transport,
         },
     };
     // Delays and losses on this side are no fault of the server.
@@ -180,14 +180,14 @@ impl Exchange {
 struct ClientToServer<'a> {
     shared: &'a TransportShared,
     exchange: &'a Exchange,
-    requests: Requests,
+    requests: OpenRequests,
     /// Requests in the bytes that are about to pass.
     found: u64,
 }
 
 impl<'a> ClientToServer<'a> {
     fn new(shared: &'a TransportShared, exchange: &'a Exchange) -> Self {
-        Self { shared, exchange, requests: Requests::default(), found: 0 }
+        Self { shared, exchange, requests: OpenRequests::default(), found: 0 }
     }
 }
 
@@ -313,7 +313,7 @@ const CUT_AFTER_LOSS_DELAY: Duration = Duration::from_millis(300);
 
 /// How a direction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
+enum RelayEnd {
     /// The reading side closed.
     Closed,
     /// The writing side accepts no more bytes.
@@ -374,7 +374,7 @@ async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Direction>(
     to: &mut Gated<'_, W>,
     mut flow: watch::Receiver<Flow>,
     direction: &mut D,
-) -> io::Result<Ended> {
+) -> io::Result<RelayEnd> {
     let mut piece = vec![0; READ_BUFFER_SIZES.0];
     let mut kept: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let mut size = 0;
@@ -382,14 +382,14 @@ async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Direction>(
     loop {
         let Flow { delay, gather, paused, cut, .. } = *flow.borrow_and_update();
         if cut {
-            return Ok(Ended::Stopped);
+            return Ok(RelayEnd::Stopped);
         }
         let due = kept.front().map(|(due, _)| *due);
         tokio::select! {
             biased;
             changed = flow.changed() => {
                 if changed.is_err() {
-                    return Ok(Ended::Stopped);
+                    return Ok(RelayEnd::Stopped);
                 }
             }
             () = until(due), if !paused => {
@@ -402,13 +402,13 @@ async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Direction>(
             read = read(from, &mut piece, direction, gathers_until), if !paused && size < MAX_DELAYED_BYTES => {
                 let length = read?;
                 if length == 0 {
-                    return Ok(Ended::Closed);
+                    return Ok(RelayEnd::Closed);
                 }
                 if D::IS_DOWN && flow.borrow().loses_replies {
                     // Reading continues, so that dropped bytes do not block the server.
                     let rest = async { while matches!(from.read(&mut piece).await, Ok(1..)) {} };
                     let _ = timeout(CUT_AFTER_LOSS_DELAY, rest).await;
-                    return Ok(Ended::Stopped);
+                    return Ok(RelayEnd::Stopped);
                 }
                 if delay.is_zero() && kept.is_empty() {
                     if let Some(ended) = pass(to, &piece[..length], direction).await {
@@ -451,11 +451,11 @@ async fn pass<W: AsyncWrite + Unpin, D: Direction>(
     to: &mut Gated<'_, W>,
     bytes: &[u8],
     direction: &mut D,
-) -> Option<Ended> {
+) -> Option<RelayEnd> {
     let length = direction.inspect(bytes);
     if to.write(&bytes[..length]).await.is_err() {
-        return Some(Ended::Unwritable);
+        return Some(RelayEnd::Unwritable);
     }
     direction.passed(length);
-    direction.is_over().then_some(Ended::Stopped)
+    direction.is_over().then_some(RelayEnd::Stopped)
 }

@@ -57,7 +57,7 @@ pub struct FedReplies {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Part {
+enum ReplyPart {
     #[default]
     Length,
     Header,
@@ -67,7 +67,7 @@ enum Part {
 /// Checks the replies of one connection, in pieces of any size.
 #[derive(Debug, Default)]
 pub struct Replies {
-    part: Part,
+    part: ReplyPart,
     length: Gather<LENGTH_BYTES>,
     head: Gather<{ ReplyHead::BYTES }>,
     /// The rest of the frame, in bytes.
@@ -78,7 +78,7 @@ pub struct Replies {
 impl Replies {
     /// Returns whether a frame has begun and not ended.
     pub fn is_within(&self) -> bool {
-        self.part != Part::Length || self.length.has_begun()
+        self.part != ReplyPart::Length || self.length.has_begun()
     }
 
     /// Checks the next bytes. After an error nothing more may be fed.
@@ -102,22 +102,22 @@ impl Replies {
         seen: &mut FedReplies,
     ) -> Result<bool, ReplyFault> {
         match self.part {
-            Part::Length => {
+            ReplyPart::Length => {
                 if let Some(bytes) = self.length.take(rest) {
                     self.left = length(i32::from_be_bytes(bytes))?;
-                    self.part = Part::Header;
+                    self.part = ReplyPart::Header;
                 }
                 return Ok(false);
             }
-            Part::Header => {
+            ReplyPart::Header => {
                 let Some(head) = self.head.take(rest) else { return Ok(false) };
                 self.left -= SHORTEST;
                 self.header(head.into(), outstanding, seen)?;
-                self.part = Part::Body;
+                self.part = ReplyPart::Body;
                 // A body may be empty.
                 self.body.feed(&mut &[][..], &mut self.left)?;
             }
-            Part::Body => self.body.feed(rest, &mut self.left)?,
+            ReplyPart::Body => self.body.feed(rest, &mut self.left)?,
         }
         if !self.body.is_done() {
             return Ok(false);
@@ -125,7 +125,7 @@ impl Replies {
         if self.left > 0 {
             return Err(ReplyFault::Trailing);
         }
-        self.part = Part::Length;
+        self.part = ReplyPart::Length;
         Ok(true)
     }
 
@@ -180,13 +180,13 @@ const HOUSEKEEPING: [i32; 6] = [op::PING, op::AUTH, op::SET_WATCHES, op::SASL, o
 /// Reads requests as they pass, in pieces of any size. The client is this program, so its frames
 /// are not checked.
 #[derive(Debug, Default)]
-pub struct Requests {
+pub struct OpenRequests {
     head: Gather<{ LENGTH_BYTES + RequestHead::BYTES }>,
     /// The rest of the frame's body, in bytes.
     left: usize,
 }
 
-impl Requests {
+impl OpenRequests {
     /// Records every request whose header ends in these bytes. Returns how many of them the program
     /// itself made.
     pub fn feed(&mut self, mut bytes: &[u8], outstanding: &mut Outstanding) -> u64 {

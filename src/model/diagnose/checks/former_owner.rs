@@ -92,7 +92,7 @@ const ADOPTED_REMEDY: &str = "see in its log whether it noticed, and restart tha
 
 /// The host of a holder's client, and when its connection was last listed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct LastSeen {
+struct OwnerLastSeen {
     host: String,
     at: Timestamp,
 }
@@ -104,7 +104,7 @@ struct LastSeen {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AdoptedNode {
     /// The last known host of each session that holds a lock. One entry covers all its locks.
-    last_seen: RoundMemory<SessionId, LastSeen>,
+    last_seen: RoundMemory<SessionId, OwnerLastSeen>,
 }
 
 impl Check for AdoptedNode {
@@ -119,7 +119,7 @@ impl Check for AdoptedNode {
         };
         let Some(gathered) = view.connections_as_of() else { return };
         if let Some((_, connection)) = view.connection_of(session) {
-            let seen = || LastSeen { host: host_of(&connection.client).to_owned(), at: gathered };
+            let seen = || OwnerLastSeen { host: host_of(&connection.client).to_owned(), at: gathered };
             let known = self.last_seen.see(session, seen);
             if known.at != gathered {
                 *known = seen();

@@ -153,12 +153,12 @@ pub struct LostWakeUp {
     /// The last request of each first waiter. A recording leaves it out, since the next look makes it
     /// again.
     #[serde(skip)]
-    next_in_line: Box<RoundMemory<NodeKey, LastRequest>>,
+    next_in_line: Box<RoundMemory<NodeKey, RequestInLine>>,
 }
 
 /// The last request of a client while its contender waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LastRequest {
+struct RequestInLine {
     cxid: i64,
     /// When the connection was made. Numbers start again with each connection.
     established: Option<Timestamp>,
@@ -233,14 +233,14 @@ fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, Se
 
 /// Returns the suspicion that the holder has not noticed its turn: it has sent no request since it
 /// waited.
-fn unnoticed(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, LastRequest>) -> Option<Suspicion> {
+fn unnoticed(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, RequestInLine>) -> Option<Suspicion> {
     let (lock, view) = (context.lock, context.table_at.view());
     if lock.waiting() == 0 && memory.is_empty() || !lists_at_its_turn(lock.recipe()) {
         return None;
     }
     let last_request = |row: &ContenderRow<'_>| {
         let (member, connection) = view.connection_of(row.contender.session()?)?;
-        let request = LastRequest { cxid: connection.last_cxid?, established: connection.established };
+        let request = RequestInLine { cxid: connection.last_cxid?, established: connection.established };
         Some((request, member.connections.as_ref()?.at))
     };
     let next = lock.row(lock.holding()).filter(|row| row.state == ContenderState::Waits);

@@ -30,7 +30,7 @@ fn table(changes: Vec<Change>) -> LockTable {
 }
 
 fn reported(table: &LockTable) -> Value {
-    let ensemble = Ensemble::new("zk1,zk2:2182/prod", Some(SessionId(-2)));
+    let ensemble = ReportedEnsemble::new("zk1,zk2:2182/prod", Some(SessionId(-2)));
     serde_json::to_value(Snapshot::new(&ensemble, table, NOW)).unwrap()
 }
 
@@ -156,7 +156,7 @@ fn during_an_overload_a_lock_has_sampled_counts() {
 #[test]
 fn only_filtered_locks_are_reported() {
     let table = table(vec![node("/a/lock-0000000000", 10, Some(7), b""), node("/b/lock-0000000000", 11, Some(7), b"")]);
-    let ensemble = Ensemble::new("zk1", None);
+    let ensemble = ReportedEnsemble::new("zk1", None);
     let left = table.locks().filter(|lock| lock.path().as_str() == "/b").collect();
     let snapshot = serde_json::to_value(Snapshot::new(&ensemble, &table, NOW).with_locks(left)).unwrap();
     assert_eq!(snapshot["locks"].as_array().unwrap().len(), 1);

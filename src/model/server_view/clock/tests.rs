@@ -64,7 +64,7 @@ fn a_restarted_member_that_has_answered_nobody_yet_teaches_no_time() {
 #[test]
 fn our_own_session_converts_dates_of_any_zone() {
     let mut sessions = [1, 2].map(|id| session(id, Expiry::Date { millis: id * 5_000, utc: false }));
-    let anchor = Anchor {
+    let anchor = ClockAnchor {
         session: SessionId(2),
         timeout: Duration::from_secs(30),
         connecting_since: Timestamp(999_000),
@@ -92,7 +92,7 @@ fn bounds_of(expires: i64, calendar: i64, rounds: i64) -> Option<ExpiryBounds> {
         let sessions = [session(1, date(own)), session(2, date(expires))];
         let (connecting_since, heard) = (Timestamp(99_920), Timestamp(asked + 6));
         let timeout = Duration::from_secs(30);
-        let anchor = Anchor { session: SessionId(1), timeout, connecting_since, asked: Timestamp(asked), heard };
+        let anchor = ClockAnchor { session: SessionId(1), timeout, connecting_since, asked: Timestamp(asked), heard };
         let at = Timestamp(asked + 20);
         clock.learn(&connections, at);
         let settings = ServerSettings::new(Duration::from_millis(200), Duration::from_millis(400));
@@ -125,7 +125,7 @@ fn round_of_a_cut_off_session(clock: &mut ServerClock, asked: i64, counted: i64)
     let own = (counted + 30_000).div_euclid(200) * 200 + 200;
     let mut sessions = [session(1, date(own)), session(2, date(120_000))];
     let (connecting_since, heard) = (Timestamp(90_000), Timestamp(asked + 6));
-    let anchor = Anchor { session: SessionId(1), timeout, connecting_since, asked: Timestamp(asked), heard };
+    let anchor = ClockAnchor { session: SessionId(1), timeout, connecting_since, asked: Timestamp(asked), heard };
     clock.date(&mut sessions, Some(anchor), Timestamp(asked + 20));
     let settings = ServerSettings::new(Duration::from_millis(200), Duration::from_millis(400));
     let ours = clock.of_expiries(&[], &sessions, settings, Some(anchor), Timestamp(asked + 20));

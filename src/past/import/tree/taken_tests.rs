@@ -10,7 +10,7 @@ fn path(text: &str) -> ZnodePath {
 fn a_lock_is_named_only_where_no_other_can_be_meant() {
     let (leader, mutex) = (path("/leader"), path("/mutex"));
     let (one, two, three) = (SessionId(1), SessionId(2), SessionId(3));
-    let mut taken = Taken::default();
+    let mut taken = SingleNodeLocks::default();
     assert!(!taken.is_any() && taken.tried_by(one, true).is_none());
     taken.takes(&leader, one);
     assert_eq!(taken.tried_by(two, true), Some(&leader));

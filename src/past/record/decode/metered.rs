@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
 
-use super::Budget;
+use super::DecodeBudget;
 
 /// The most bytes for which serde reserves room at once for announced elements. A longer list
 /// doubles its room as it grows.
@@ -33,11 +33,11 @@ const MAP_OVERHEAD: u64 = 64;
 /// Wraps a deserializer or access, and charges the decoded values.
 pub struct Metered<'b, D> {
     inner: D,
-    budget: &'b Budget,
+    budget: &'b DecodeBudget,
 }
 
 impl<'b, D> Metered<'b, D> {
-    pub fn new(inner: D, budget: &'b Budget) -> Self {
+    pub fn new(inner: D, budget: &'b DecodeBudget) -> Self {
         Self { inner, budget }
     }
 
@@ -60,7 +60,7 @@ macro_rules! make {
 macro_rules! deserialize {
     ($($method:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-            make!(self, visitor, Place::Within, $method())
+            make!(self, visitor, Storage::Within, $method())
         })*
     };
 }
@@ -76,23 +76,23 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Metered<'_, D> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        make!(self, visitor, Place::Apart, deserialize_seq())
+        make!(self, visitor, Storage::Apart, deserialize_seq())
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        make!(self, visitor, Place::Apart, deserialize_map())
+        make!(self, visitor, Storage::Apart, deserialize_map())
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
-        make!(self, visitor, Place::Within, deserialize_unit_struct(name))
+        make!(self, visitor, Storage::Within, deserialize_unit_struct(name))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
-        make!(self, visitor, Place::Within, deserialize_newtype_struct(name))
+        make!(self, visitor, Storage::Within, deserialize_newtype_struct(name))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, D::Error> {
-        make!(self, visitor, Place::Within, deserialize_tuple(len))
+        make!(self, visitor, Storage::Within, deserialize_tuple(len))
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -101,7 +101,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Metered<'_, D> {
         len: usize,
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        make!(self, visitor, Place::Within, deserialize_tuple_struct(name, len))
+        make!(self, visitor, Storage::Within, deserialize_tuple_struct(name, len))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -110,7 +110,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Metered<'_, D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        make!(self, visitor, Place::Within, deserialize_struct(name, fields))
+        make!(self, visitor, Storage::Within, deserialize_struct(name, fields))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -119,7 +119,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Metered<'_, D> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        make!(self, visitor, Place::Within, deserialize_enum(name, variants))
+        make!(self, visitor, Storage::Within, deserialize_enum(name, variants))
     }
 
     fn is_human_readable(&self) -> bool {
@@ -129,7 +129,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Metered<'_, D> {
 
 /// Where the parts of a value are stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Storage {
     /// Inline: fields.
     Within,
     /// In memory of their own: elements and entries.
@@ -139,8 +139,8 @@ enum Place {
 /// Passes on the values of the inner deserializer.
 struct Visit<'b, V> {
     visitor: V,
-    budget: &'b Budget,
-    place: Place,
+    budget: &'b DecodeBudget,
+    place: Storage,
 }
 
 macro_rules! visit {
@@ -182,7 +182,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Visit<'_, V> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
         let Self { visitor, budget, place } = self;
-        if place == Place::Within {
+        if place == Storage::Within {
             return visitor.visit_seq(Metered::new(inner, budget));
         }
         charge(budget, LIST_OVERHEAD)?;
@@ -201,7 +201,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Visit<'_, V> {
 
 struct Seed<'b, S> {
     seed: S,
-    budget: &'b Budget,
+    budget: &'b DecodeBudget,
 }
 
 impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Seed<'_, S> {
@@ -229,7 +229,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Metered<'_, A> {
 /// The elements of a list.
 struct Elements<'b, A> {
     inner: A,
-    budget: &'b Budget,
+    budget: &'b DecodeBudget,
     /// The memory of all elements so far, in bytes.
     bytes: u64,
 }
@@ -259,7 +259,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Elements<'_, A> {
 /// The entries of a map.
 struct Entries<'b, A> {
     inner: A,
-    budget: &'b Budget,
+    budget: &'b DecodeBudget,
     /// The inline size of the value under construction before the entry.
     before: usize,
     /// The size of the entry's key.
@@ -309,7 +309,7 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Metered<'_, A> {
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, A::Error> {
-        make!(self, visitor, Place::Within, tuple_variant(len))
+        make!(self, visitor, Storage::Within, tuple_variant(len))
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -317,10 +317,10 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Metered<'_, A> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, A::Error> {
-        make!(self, visitor, Place::Within, struct_variant(fields))
+        make!(self, visitor, Storage::Within, struct_variant(fields))
     }
 }
 
-fn charge<E: Error>(budget: &Budget, bytes: u64) -> Result<(), E> {
+fn charge<E: Error>(budget: &DecodeBudget, bytes: u64) -> Result<(), E> {
     if budget.charge(bytes) { Ok(()) } else { Err(E::custom("it takes more memory than it may")) }
 }

@@ -6,7 +6,7 @@
 //! written is decompressed as a whole. Values are decoded from a stream of bytes, decompressed as
 //! they are read, and their memory is charged to a budget before it is allocated.
 //!
-//! A defect of a part of a recording is a `Damage`.
+//! A defect of a part of a recording is a `SegmentDamage`.
 
 mod metered;
 
@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 use metered::Metered;
 
-pub use super::memory::Budget;
+pub use super::memory::DecodeBudget;
 
 #[cfg(test)]
 mod tests;
@@ -26,45 +26,49 @@ mod tests;
 /// Returns the memory of a value that was written as these bytes. Returns `None` when they cannot
 /// be decoded or take more than `most`.
 pub fn memory_of<T: DeserializeOwned>(mut bytes: &[u8], most: u64) -> Option<u64> {
-    let budget = Budget::new(most);
+    let budget = DecodeBudget::new(most);
     decode::<T, _>(&mut bytes, &budget).ok().filter(|_| budget.charge_inline())?;
     Some(most - budget.left())
 }
 
-fn decode<T: DeserializeOwned, B: Bytes>(bytes: &mut B, budget: &Budget) -> postcard::Result<T> {
-    let mut inner = postcard::Deserializer::from_flavor(Source::new(bytes, budget));
+fn decode<T: DeserializeOwned, B: Bytes>(bytes: &mut B, budget: &DecodeBudget) -> postcard::Result<T> {
+    let mut inner = postcard::Deserializer::from_flavor(PieceSource::new(bytes, budget));
     T::deserialize(Metered::new(&mut inner, budget))
 }
 
 /// Reads values from one compressed piece.
 pub struct Decoder<'p> {
-    stream: Stream<'p>,
+    stream: SegmentStream<'p>,
 }
 
 impl<'p> Decoder<'p> {
     /// Opens a piece made by [`frame::pack`](pack).
-    pub fn new(packed: &'p [u8]) -> Result<Self, Damage> {
-        Ok(Self { stream: Stream::new(packed).map_err(|_| Damage::Checksum)? })
+    pub fn new(packed: &'p [u8]) -> Result<Self, SegmentDamage> {
+        Ok(Self { stream: SegmentStream::new(packed).map_err(|_| SegmentDamage::Checksum)? })
     }
 
     /// Reads the next value. `malformed` is the damage reported when intact bytes are no such
     /// value.
-    pub fn next<T: DeserializeOwned>(&mut self, budget: &Budget, malformed: Damage) -> Result<T, Damage> {
+    pub fn next<T: DeserializeOwned>(
+        &mut self,
+        budget: &DecodeBudget,
+        malformed: SegmentDamage,
+    ) -> Result<T, SegmentDamage> {
         match decode(&mut self.stream, budget) {
             Ok(value) if budget.charge_inline() => Ok(value),
-            Ok(_) => Err(Damage::TooLarge),
+            Ok(_) => Err(SegmentDamage::TooLarge),
             Err(_) => Err(self.what_is_wrong(budget, malformed)),
         }
     }
 
     /// Reads the next bytes, as many as the array has.
-    pub fn array<const N: usize>(&mut self, malformed: Damage) -> Result<[u8; N], Damage> {
+    pub fn array<const N: usize>(&mut self, malformed: SegmentDamage) -> Result<[u8; N], SegmentDamage> {
         let mut array = [0; N];
         if self.stream.read(&mut array) { Ok(array) } else { Err(self.damage(malformed)) }
     }
 
     /// Skips bytes.
-    pub fn skip(&mut self, bytes: u64, malformed: Damage) -> Result<(), Damage> {
+    pub fn skip(&mut self, bytes: u64, malformed: SegmentDamage) -> Result<(), SegmentDamage> {
         if self.stream.skip(bytes) { Ok(()) } else { Err(self.damage(malformed)) }
     }
 
@@ -80,7 +84,7 @@ impl<'p> Decoder<'p> {
     }
 
     /// Reads the rest, which checks that all bytes are intact.
-    pub fn finish(mut self, malformed: Damage) -> Result<(), Damage> {
+    pub fn finish(mut self, malformed: SegmentDamage) -> Result<(), SegmentDamage> {
         let ended_early = self.stream.is_cut_short();
         self.stream.read_rest();
         match self.stream.damage() {
@@ -90,12 +94,12 @@ impl<'p> Decoder<'p> {
         }
     }
 
-    fn what_is_wrong(&mut self, budget: &Budget, malformed: Damage) -> Damage {
-        if budget.is_exceeded() { Damage::TooLarge } else { self.damage(malformed) }
+    fn what_is_wrong(&mut self, budget: &DecodeBudget, malformed: SegmentDamage) -> SegmentDamage {
+        if budget.is_exceeded() { SegmentDamage::TooLarge } else { self.damage(malformed) }
     }
 
     /// Returns the damage. Damaged bytes may decode to any value, so their damage takes precedence.
-    fn damage(&mut self, malformed: Damage) -> Damage {
+    fn damage(&mut self, malformed: SegmentDamage) -> SegmentDamage {
         self.stream.read_rest();
         self.stream.damage().unwrap_or(malformed)
     }
@@ -104,7 +108,7 @@ impl<'p> Decoder<'p> {
 /// The damage to a segment, which is then skipped. Each text continues a sentence that names the
 /// segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Damage {
+pub enum SegmentDamage {
     /// The bytes differ from those that were written.
     #[error("its bytes are damaged")]
     Checksum,
@@ -138,11 +142,11 @@ pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// Decompresses a piece that this program has just written.
-pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, Damage> {
+pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, SegmentDamage> {
     let mut bytes = Vec::new();
-    let decoder = zstd::Decoder::with_buffer(packed).map_err(|_| Damage::Checksum)?;
-    decoder.take(MAX_UNPACKED + 1).read_to_end(&mut bytes).map_err(|_| Damage::Checksum)?;
-    if bytes.len() as u64 > MAX_UNPACKED { Err(Damage::TooLarge) } else { Ok(bytes) }
+    let decoder = zstd::Decoder::with_buffer(packed).map_err(|_| SegmentDamage::Checksum)?;
+    decoder.take(MAX_UNPACKED + 1).read_to_end(&mut bytes).map_err(|_| SegmentDamage::Checksum)?;
+    if bytes.len() as u64 > MAX_UNPACKED { Err(SegmentDamage::TooLarge) } else { Ok(bytes) }
 }
 
 /// The most bytes decompressed from one piece. Decoding ends earlier by its budget; this bounds the
@@ -161,7 +165,7 @@ const BUFFER_BYTES: usize = 32 << 10;
 const TEXT_OVERHEAD: u64 = 32;
 
 /// Decompresses a piece, forward only.
-struct Stream<'p> {
+struct SegmentStream<'p> {
     unpacked: zstd::Decoder<'static, &'p [u8]>,
     buffer: Box<[u8]>,
     /// The unread part of the buffer.
@@ -172,12 +176,12 @@ struct Stream<'p> {
     /// Whether `readable` excludes some of the bytes.
     is_limited: bool,
     unpacked_bytes: u64,
-    damage: Option<Damage>,
+    damage: Option<SegmentDamage>,
     /// The last bytes taken, when they do not lie in the buffer.
     taken: Vec<u8>,
 }
 
-impl<'p> Stream<'p> {
+impl<'p> SegmentStream<'p> {
     pub fn new(packed: &'p [u8]) -> io::Result<Self> {
         let mut unpacked = zstd::Decoder::with_buffer(packed)?;
         unpacked.window_log_max(MAX_WINDOW_LOG)?;
@@ -201,7 +205,7 @@ impl<'p> Stream<'p> {
         self.is_limited && self.readable > 0
     }
 
-    pub fn damage(&self) -> Option<Damage> {
+    pub fn damage(&self) -> Option<SegmentDamage> {
         self.damage
     }
 
@@ -257,11 +261,11 @@ impl<'p> Stream<'p> {
         (self.at, self.end) = (0, 0);
         match self.unpacked.read(&mut self.buffer) {
             Ok(bytes) => self.end = bytes,
-            Err(_) => self.damage = Some(Damage::Checksum),
+            Err(_) => self.damage = Some(SegmentDamage::Checksum),
         }
         self.unpacked_bytes += self.end as u64;
         if self.unpacked_bytes > STREAM_MAX_UNPACKED {
-            (self.damage, self.end) = (Some(Damage::TooLarge), 0);
+            (self.damage, self.end) = (Some(SegmentDamage::TooLarge), 0);
         }
         self.end > 0
     }
@@ -276,7 +280,7 @@ trait Bytes {
     fn take(&mut self, bytes: usize) -> Option<&[u8]>;
 }
 
-impl Bytes for Stream<'_> {
+impl Bytes for SegmentStream<'_> {
     #[inline]
     fn pop(&mut self) -> Option<u8> {
         if self.is_at_end() {
@@ -321,18 +325,18 @@ impl Bytes for &[u8] {
 }
 
 /// The source from which postcard reads a value.
-struct Source<'s, B> {
+struct PieceSource<'s, B> {
     bytes: &'s mut B,
-    budget: &'s Budget,
+    budget: &'s DecodeBudget,
 }
 
-impl<'s, B: Bytes> Source<'s, B> {
-    pub fn new(bytes: &'s mut B, budget: &'s Budget) -> Self {
+impl<'s, B: Bytes> PieceSource<'s, B> {
+    pub fn new(bytes: &'s mut B, budget: &'s DecodeBudget) -> Self {
         Self { bytes, budget }
     }
 }
 
-impl<'de, 's: 'de, B: Bytes + 'de> Flavor<'de> for Source<'s, B> {
+impl<'de, 's: 'de, B: Bytes + 'de> Flavor<'de> for PieceSource<'s, B> {
     type Remainder = ();
     type Source = ();
 

@@ -9,10 +9,10 @@ fn packed(value: &impl serde::Serialize) -> Vec<u8> {
     super::pack(&postcard::to_allocvec(value).unwrap()).unwrap()
 }
 
-fn decoded<T: DeserializeOwned>(packed: &[u8], bytes: u64) -> Result<T, Damage> {
+fn decoded<T: DeserializeOwned>(packed: &[u8], bytes: u64) -> Result<T, SegmentDamage> {
     let mut decoder = Decoder::new(packed)?;
-    let value = decoder.next(&Budget::new(bytes), Damage::Keyframe)?;
-    decoder.finish(Damage::Keyframe)?;
+    let value = decoder.next(&DecodeBudget::new(bytes), SegmentDamage::Keyframe)?;
+    decoder.finish(SegmentDamage::Keyframe)?;
     Ok(value)
 }
 
@@ -45,29 +45,29 @@ fn a_value_is_charged_at_least_its_memory() {
 
 #[test]
 fn a_value_beyond_the_budget_is_too_large() {
-    assert_eq!(decoded::<Value>(&packed(&value(20_000)), 1 << 20), Err(Damage::TooLarge));
+    assert_eq!(decoded::<Value>(&packed(&value(20_000)), 1 << 20), Err(SegmentDamage::TooLarge));
     // One byte each in the file, and 72 in memory.
-    assert_eq!(decoded::<Vec<Option<[u64; 8]>>>(&packed(&vec![0_u8; 100_000]), 1 << 20), Err(Damage::TooLarge));
-    assert_eq!(decoded::<String>(&packed(&"a".repeat(2 << 20)), 1 << 20), Err(Damage::TooLarge));
+    assert_eq!(decoded::<Vec<Option<[u64; 8]>>>(&packed(&vec![0_u8; 100_000]), 1 << 20), Err(SegmentDamage::TooLarge));
+    assert_eq!(decoded::<String>(&packed(&"a".repeat(2 << 20)), 1 << 20), Err(SegmentDamage::TooLarge));
 }
 
 #[test]
 fn a_false_length_allocates_nothing() {
-    assert_eq!(decoded::<Vec<u64>>(&packed(&(1_u64 << 60)), 1 << 20), Err(Damage::Keyframe));
-    assert_eq!(decoded::<String>(&packed(&(1_u64 << 60)), 1 << 20), Err(Damage::TooLarge));
+    assert_eq!(decoded::<Vec<u64>>(&packed(&(1_u64 << 60)), 1 << 20), Err(SegmentDamage::Keyframe));
+    assert_eq!(decoded::<String>(&packed(&(1_u64 << 60)), 1 << 20), Err(SegmentDamage::TooLarge));
 }
 
 #[test]
 fn damaged_bytes_are_told_from_a_value_of_another_kind() {
     let sound = packed(&value(1_000));
-    assert_eq!(decoded::<Vec<String>>(&sound, 16 << 20), Err(Damage::Keyframe));
-    assert_eq!(decoded::<Value>(&sound[..sound.len() - 1], 16 << 20), Err(Damage::Checksum));
+    assert_eq!(decoded::<Vec<String>>(&sound, 16 << 20), Err(SegmentDamage::Keyframe));
+    assert_eq!(decoded::<Value>(&sound[..sound.len() - 1], 16 << 20), Err(SegmentDamage::Checksum));
     for place in [sound.len() / 2, sound.len() - 1] {
         let mut damaged = sound.clone();
         damaged[place] ^= 0x55;
         assert!(decoded::<Value>(&damaged, 16 << 20).is_err());
     }
-    assert_eq!(decoded::<Value>(b"no frame at all", 16 << 20), Err(Damage::Checksum));
+    assert_eq!(decoded::<Value>(b"no frame at all", 16 << 20), Err(SegmentDamage::Checksum));
 }
 
 #[test]
@@ -75,13 +75,13 @@ fn only_the_requested_bytes_are_read() {
     let bytes = [&8_u64.to_le_bytes()[..], b"entries.", b"ids"].concat();
     let packed = super::pack(&bytes).unwrap();
     let mut decoder = Decoder::new(&packed).unwrap();
-    assert_eq!(decoder.array(Damage::Entries), Ok(8_u64.to_le_bytes()));
+    assert_eq!(decoder.array(SegmentDamage::Entries), Ok(8_u64.to_le_bytes()));
     decoder.only_next(8);
-    assert_eq!(decoder.array(Damage::Entries), Ok(*b"entries."));
+    assert_eq!(decoder.array(SegmentDamage::Entries), Ok(*b"entries."));
     assert!(decoder.is_at_end());
-    assert_eq!(decoder.array::<1>(Damage::Entries), Err(Damage::Entries));
+    assert_eq!(decoder.array::<1>(SegmentDamage::Entries), Err(SegmentDamage::Entries));
     let mut behind = Decoder::new(&packed).unwrap();
-    behind.skip(16, Damage::Entries).unwrap();
-    assert_eq!(behind.array(Damage::Entries), Ok(*b"ids"));
-    assert_eq!(behind.skip(1, Damage::Entries), Err(Damage::Entries));
+    behind.skip(16, SegmentDamage::Entries).unwrap();
+    assert_eq!(behind.array(SegmentDamage::Entries), Ok(*b"ids"));
+    assert_eq!(behind.skip(1, SegmentDamage::Entries), Err(SegmentDamage::Entries));
 }

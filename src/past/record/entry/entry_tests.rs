@@ -64,13 +64,13 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-fn entry() -> impl Strategy<Value = Entry<'static>> {
-    prop_oneof![12 => change().prop_map(|change| Entry::Change(Cow::Owned(change))), 1 => Just(Entry::Examined), 1 => Just(Entry::FindingsForgotten)]
+fn entry() -> impl Strategy<Value = StoreEntry<'static>> {
+    prop_oneof![12 => change().prop_map(|change| StoreEntry::Change(Cow::Owned(change))), 1 => Just(StoreEntry::Examined), 1 => Just(StoreEntry::FindingsForgotten)]
 }
 
 /// Reads chunks as a file stores them.
-fn read(chunks: &[Chunk], from: Timestamp) -> Result<Vec<TimedEntry>, Damage> {
-    let budget = Budget::new(1 << 30);
+fn read(chunks: &[Chunk], from: Timestamp) -> Result<Vec<TimedEntry>, SegmentDamage> {
+    let budget = DecodeBudget::new(1 << 30);
     let mut reader = EntryReader::new(from, 1_000, &budget);
     for chunk in chunks {
         reader.chunk(&decode::pack(&chunk.to_bytes()).expect("packed bytes"))?;
@@ -90,7 +90,7 @@ fn written(entries: &[TimedEntry], each: usize) -> Vec<Chunk> {
     entries.chunks(each).map(write).collect()
 }
 
-fn timed(entries: Vec<(i64, Entry<'static>)>) -> Vec<TimedEntry> {
+fn timed(entries: Vec<(i64, StoreEntry<'static>)>) -> Vec<TimedEntry> {
     let mut at = FROM;
     let later = |(after, entry)| {
         at = Timestamp(at.0 + after);
@@ -116,7 +116,7 @@ proptest! {
         for TimedEntry { at, entry } in timed(entries.clone()) {
             writer.write(at, &entry).expect("written bytes");
         }
-        let budget = Budget::new(1 << 30);
+        let budget = DecodeBudget::new(1 << 30);
         let mut reader = EntryReader::new(FROM, entries.len() as u64, &budget);
         let memory = writer.memory();
         reader.chunk(&decode::pack(&writer.take_chunk().to_bytes()).expect("packed bytes")).expect("readable entries");
@@ -154,7 +154,7 @@ fn a_returning_client_takes_little_more_than_the_id_of_its_new_node() {
         let stat = ZnodeStat::of_new(Zxid(turn * 2), at, Some(SessionId(turn % 10)));
         entries.extend(
             [seen(&name(turn), stat, b"10.0.0.1"), deleted(&testing::path(&name(turn - 5)))]
-                .map(|change| TimedEntry { at, entry: Entry::Change(Cow::Owned(change)) }),
+                .map(|change| TimedEntry { at, entry: StoreEntry::Change(Cow::Owned(change)) }),
         );
     }
     let chunk = written(&entries, usize::MAX).remove(0);
@@ -166,7 +166,7 @@ fn a_returning_client_takes_little_more_than_the_id_of_its_new_node() {
 fn what_a_view_is_stored_without_is_read_again_and_is_missing_in_older_recordings() {
     let change = surveyed(Vec::new(), FROM);
     let Change::Surveyed { view } = &change else { panic!("it is a view") };
-    let entries = timed(vec![(0, Entry::Change(Cow::Owned(change.clone())))]);
+    let entries = timed(vec![(0, StoreEntry::Change(Cow::Owned(change.clone())))]);
     assert_eq!(read(&written(&entries, 1), FROM).expect("readable entries"), entries);
     assert_ne!(view.timings(), [SessionTiming::default()]);
     assert_ne!(view.extras(), ViewExtras::default());
@@ -174,7 +174,7 @@ fn what_a_view_is_stored_without_is_read_again_and_is_missing_in_older_recording
     let older = |stored: StoredEntry<'_>| {
         let entries = postcard::to_allocvec(&(0_u64, stored)).expect("written bytes");
         let found = read(&[Chunk { entries, ids: Vec::new() }], FROM).expect("readable entries");
-        let [TimedEntry { entry: Entry::Change(change), .. }] = &*found else { panic!("it is a change") };
+        let [TimedEntry { entry: StoreEntry::Change(change), .. }] = &*found else { panic!("it is a change") };
         let Change::Surveyed { view } = &**change else { panic!("it is a view") };
         ServerView::clone(view)
     };

@@ -19,12 +19,12 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::named::Named;
-use super::decode::{Budget, Decoder};
+use super::decode::{DecodeBudget, Decoder};
 use super::memory::{MAX_GROWTH, MAX_STATE};
-use super::{Damage, decode};
+use super::{SegmentDamage, decode};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::Timestamp;
-use lockscope_model::diagnose::{Diagnosis, FindingChanges, Flapping, Thresholds};
+use lockscope_model::diagnose::{Diagnosis, FindingChanges, FlappingLimit, Thresholds};
 use lockscope_model::queue::{
     Change, Elections, EnsembleState, Happening, HeadWait, LockId, LockTable, RunsOfOne, SessionEvidence,
 };
@@ -48,7 +48,7 @@ pub struct RecordedState {
 
 /// The effect of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Played {
+pub enum PlayedEntry {
     /// The events of the locks.
     Happenings(Vec<Happening>),
     /// The new and the cleared findings.
@@ -62,38 +62,44 @@ impl RecordedState {
     }
 
     /// Takes in one entry.
-    pub fn play(&mut self, at: Timestamp, entry: Entry<'_>) -> Played {
+    pub fn play(&mut self, at: Timestamp, entry: StoreEntry<'_>) -> PlayedEntry {
         match entry {
-            Entry::Change(change) => Played::Happenings(self.table.apply(change.into_owned(), at)),
-            Entry::Examined => Played::Findings(self.diagnosis.examine(&self.table, at)),
-            Entry::FindingsForgotten => {
-                Played::Findings(FindingChanges { raised: Vec::new(), cleared: self.diagnosis.start_over() })
+            StoreEntry::Change(change) => PlayedEntry::Happenings(self.table.apply(change.into_owned(), at)),
+            StoreEntry::Examined => PlayedEntry::Findings(self.diagnosis.examine(&self.table, at)),
+            StoreEntry::FindingsForgotten => {
+                PlayedEntry::Findings(FindingChanges { raised: Vec::new(), cleared: self.diagnosis.start_over() })
             }
         }
     }
 
     /// Reads the compressed output of [`write()`]. Names are read with the recorded recipes,
     /// independent of the current config file. Also returns the memory of the state, in bytes.
-    pub(super) fn read(packed: &[u8]) -> Result<(Self, u64), Damage> {
-        let (budget, mut decoder) = (Budget::new(MAX_STATE), Decoder::new(packed)?);
-        let state: Self = decoder.next(&budget, Damage::Keyframe)?;
-        let recipes: Vec<OwnRecipe> = decoder.next(&budget, Damage::Keyframe)?;
+    pub(super) fn read(packed: &[u8]) -> Result<(Self, u64), SegmentDamage> {
+        let (budget, mut decoder) = (DecodeBudget::new(MAX_STATE), Decoder::new(packed)?);
+        let state: Self = decoder.next(&budget, SegmentDamage::Keyframe)?;
+        let recipes: Vec<OwnRecipe> = decoder.next(&budget, SegmentDamage::Keyframe)?;
         // Missing before format 3.
-        let evidence: SessionEvidence =
-            if decoder.is_at_end() { SessionEvidence::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        let evidence: SessionEvidence = if decoder.is_at_end() {
+            SessionEvidence::default()
+        } else {
+            decoder.next(&budget, SegmentDamage::Keyframe)?
+        };
         // Missing before format 5.
-        let (elections, flapping): (Elections, Flapping) =
-            if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        let (elections, flapping): (Elections, FlappingLimit) =
+            if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, SegmentDamage::Keyframe)? };
         // Missing before format 6.
-        let ensemble: EnsembleState =
-            if decoder.is_at_end() { EnsembleState::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+        let ensemble: EnsembleState = if decoder.is_at_end() {
+            EnsembleState::default()
+        } else {
+            decoder.next(&budget, SegmentDamage::Keyframe)?
+        };
         // Missing before format 7.
         let (promised, runs): (Vec<Option<Duration>>, RunsOfOne) =
-            if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, Damage::Keyframe)? };
+            if decoder.is_at_end() { Default::default() } else { decoder.next(&budget, SegmentDamage::Keyframe)? };
         // Missing before format 8.
         let head_waits: Vec<(LockId, HeadWait)> =
-            if decoder.is_at_end() { Vec::new() } else { decoder.next(&budget, Damage::Keyframe)? };
-        decoder.finish(Damage::Keyframe)?;
+            if decoder.is_at_end() { Vec::new() } else { decoder.next(&budget, SegmentDamage::Keyframe)? };
+        decoder.finish(SegmentDamage::Keyframe)?;
         let table = state.table.with_recipes(&recipes).with_session_evidence(evidence);
         let table = table
             .with_elections(elections)
@@ -104,7 +110,7 @@ impl RecordedState {
         let thresholds = Thresholds { flapping, ..*state.diagnosis.thresholds() };
         let mut state = Self { table, diagnosis: state.diagnosis.with_thresholds(thresholds) };
         if !state.table.is_consistent() {
-            return Err(Damage::Keyframe);
+            return Err(SegmentDamage::Keyframe);
         }
         state.table.recount();
         Ok((state, MAX_STATE - budget.left()))
@@ -122,7 +128,7 @@ type Written = (
     RecordedState,
     Vec<OwnRecipe>,
     SessionEvidence,
-    (Elections, Flapping),
+    (Elections, FlappingLimit),
     EnsembleState,
     (Vec<Option<Duration>>, RunsOfOne),
     Vec<(LockId, HeadWait)>,
@@ -143,7 +149,7 @@ pub fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postca
 
 /// One entry of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry<'a> {
+pub enum StoreEntry<'a> {
     /// A change that the table took in.
     Change(Cow<'a, Change>),
     /// A look for findings.
@@ -152,7 +158,7 @@ pub enum Entry<'a> {
     FindingsForgotten,
 }
 
-impl Entry<'_> {
+impl StoreEntry<'_> {
     /// Returns whether the entry completes a reading of everything.
     pub fn is_synced(&self) -> bool {
         matches!(self, Self::Change(change) if **change == Change::Synced)
@@ -165,7 +171,7 @@ pub struct TimedEntry {
     /// The time of the entry, by the recorder's clock.
     pub at: Timestamp,
     /// The entry.
-    pub entry: Entry<'static>,
+    pub entry: StoreEntry<'static>,
 }
 
 /// The memory of an entry besides what it refers to, in bytes.
@@ -189,10 +195,10 @@ impl Chunk {
     }
 
     /// Reads the bytes of [`to_bytes`](Self::to_bytes).
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Damage> {
-        let (length, rest) = bytes.split_first_chunk().ok_or(Damage::Entries)?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| Damage::Entries)?;
-        let (entries, ids) = rest.split_at_checked(length).ok_or(Damage::Entries)?;
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SegmentDamage> {
+        let (length, rest) = bytes.split_first_chunk().ok_or(SegmentDamage::Entries)?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| SegmentDamage::Entries)?;
+        let (entries, ids) = rest.split_at_checked(length).ok_or(SegmentDamage::Entries)?;
         Ok(Self { entries: entries.to_vec(), ids: ids.to_vec() })
     }
 
@@ -227,7 +233,7 @@ impl EntryWriter {
     /// # Errors
     ///
     /// Fails when an entry is too large to be read again.
-    pub fn write(&mut self, at: Timestamp, entry: &Entry<'_>) -> Result<(), postcard::Error> {
+    pub fn write(&mut self, at: Timestamp, entry: &StoreEntry<'_>) -> Result<(), postcard::Error> {
         let after_ms = u64::try_from(at.0.saturating_sub(self.last.0)).unwrap_or(0);
         self.last = self.last.max(at);
         let stored = self.named.store(entry, self.last, &mut self.chunk.ids);
@@ -257,7 +263,7 @@ impl EntryWriter {
 
 /// Reads the entries of one segment.
 pub struct EntryReader<'b> {
-    budget: &'b Budget,
+    budget: &'b DecodeBudget,
     /// The entries; the list has room for the expected number and doubles with more.
     entries: Vec<TimedEntry>,
     expected: usize,
@@ -268,28 +274,29 @@ pub struct EntryReader<'b> {
 impl<'b> EntryReader<'b> {
     /// Creates a reader for a segment that begins at `from` with `expected` entries, as far as is
     /// known. The entries, and what playing them adds, take no more memory than `budget`.
-    pub fn new(from: Timestamp, expected: u64, budget: &'b Budget) -> Self {
+    pub fn new(from: Timestamp, expected: u64, budget: &'b DecodeBudget) -> Self {
         let expected = usize::try_from(expected.min(budget.left() / ENTRY_SIZE)).unwrap_or(0);
         Self { budget, entries: Vec::with_capacity(expected), expected, named: Named::default(), at: from }
     }
 
     /// Reads the next chunk, as a file stores it.
-    pub fn chunk(&mut self, packed: &[u8]) -> Result<(), Damage> {
+    pub fn chunk(&mut self, packed: &[u8]) -> Result<(), SegmentDamage> {
         let mut decoder = Decoder::new(packed)?;
-        let length = u64::from_le_bytes(decoder.array(Damage::Entries)?);
+        let length = u64::from_le_bytes(decoder.array(SegmentDamage::Entries)?);
         decoder.only_next(length);
         let mut ids = Ids::new(packed, length);
         while !decoder.is_at_end() {
-            let (after_ms, stored) = decoder.next::<(u64, StoredEntry<'static>)>(self.budget, Damage::Entries)?;
+            let (after_ms, stored) =
+                decoder.next::<(u64, StoredEntry<'static>)>(self.budget, SegmentDamage::Entries)?;
             self.at = Timestamp(self.at.0.saturating_add_unsigned(after_ms));
             let entry = self.named.restore(stored, self.at, &mut ids)?;
             let growth = if self.entries.len() < self.expected { 0 } else { 2 * ENTRY_SIZE };
             if !self.budget.charge(to_play(&entry) + growth) {
-                return Err(Damage::TooLarge);
+                return Err(SegmentDamage::TooLarge);
             }
             self.entries.push(TimedEntry { at: self.at, entry });
         }
-        decoder.finish(Damage::Entries)
+        decoder.finish(SegmentDamage::Entries)
     }
 
     /// Returns all entries, in order.
@@ -317,16 +324,16 @@ impl<'p> Ids<'p> {
         Self { packed, entries, decoder: None }
     }
 
-    pub fn next(&mut self) -> Result<Uuid, Damage> {
+    pub fn next(&mut self) -> Result<Uuid, SegmentDamage> {
         let decoder = match &mut self.decoder {
             Some(decoder) => decoder,
             none => {
                 let mut decoder = Decoder::new(self.packed)?;
-                decoder.skip(self.entries.saturating_add(LENGTH_BYTES), Damage::Entries)?;
+                decoder.skip(self.entries.saturating_add(LENGTH_BYTES), SegmentDamage::Entries)?;
                 none.insert(decoder)
             }
         };
-        Ok(Uuid::from_bytes(decoder.array(Damage::Entries)?))
+        Ok(Uuid::from_bytes(decoder.array(SegmentDamage::Entries)?))
     }
 }
 
@@ -345,10 +352,10 @@ const MAX_ENTRY: u64 = 48 << 20;
 
 /// Returns the memory to keep and play an entry, besides that of [decoding](super::decode)
 /// it.
-fn to_play(entry: &Entry<'_>) -> u64 {
+fn to_play(entry: &StoreEntry<'_>) -> u64 {
     let added = match entry {
-        Entry::Change(change) => added_by(change),
-        Entry::Examined | Entry::FindingsForgotten => 0,
+        StoreEntry::Change(change) => added_by(change),
+        StoreEntry::Examined | StoreEntry::FindingsForgotten => 0,
     };
     ENTRY_SIZE + added
 }
@@ -371,11 +378,11 @@ fn added_by(change: &Change) -> u64 {
 
 /// Returns the most memory for reading and playing an entry. `written` holds its bytes if they
 /// contain all of it. Returns `None` when the entry exceeds [`MAX_ENTRY`].
-fn to_read(entry: &Entry<'_>, written: Option<&[u8]>) -> Option<u64> {
+fn to_read(entry: &StoreEntry<'_>, written: Option<&[u8]>) -> Option<u64> {
     let decoded = match (written, entry) {
         (Some(written), _) => decode::memory_of::<(u64, StoredEntry<'static>)>(written, MAX_ENTRY)?,
-        (None, Entry::Change(change)) => size_of::<(u64, StoredEntry<'_>)>() as u64 + texts(change),
-        (None, Entry::Examined | Entry::FindingsForgotten) => size_of::<(u64, StoredEntry<'_>)>() as u64,
+        (None, StoreEntry::Change(change)) => size_of::<(u64, StoredEntry<'_>)>() as u64 + texts(change),
+        (None, StoreEntry::Examined | StoreEntry::FindingsForgotten) => size_of::<(u64, StoredEntry<'_>)>() as u64,
     };
     Some(decoded + to_play(entry))
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use slab::Slab;
 use uuid::Uuid;
 
-use super::{Damage, Entry, Ids};
+use super::{Ids, SegmentDamage, StoreEntry};
 use lockscope_base::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::queue::{Change, Deleter};
 use lockscope_model::server_view::{ServerView, SessionTiming, ViewExtras};
@@ -219,19 +219,19 @@ impl<T: Eq + Hash> Numbered<T> {
         u32::try_from(self.things.len() - 1).unwrap_or(u32::MAX)
     }
 
-    fn get(&self, number: u32) -> Result<&T, Damage> {
-        self.things.get(number as usize).ok_or(Damage::Entries)
+    fn get(&self, number: u32) -> Result<&T, SegmentDamage> {
+        self.things.get(number as usize).ok_or(SegmentDamage::Entries)
     }
 }
 
 // Writing: how entries are stored.
 impl Named {
     /// Returns the stored form of an entry of time `at`. The id of a new name is appended to `ids`.
-    pub fn store<'a>(&mut self, entry: &'a Entry<'_>, at: Timestamp, ids: &mut Vec<u8>) -> StoredEntry<'a> {
+    pub fn store<'a>(&mut self, entry: &'a StoreEntry<'_>, at: Timestamp, ids: &mut Vec<u8>) -> StoredEntry<'a> {
         let change = match entry {
-            Entry::Examined => return StoredEntry::Examined,
-            Entry::FindingsForgotten => return StoredEntry::FindingsForgotten,
-            Entry::Change(change) => &**change,
+            StoreEntry::Examined => return StoredEntry::Examined,
+            StoreEntry::FindingsForgotten => return StoredEntry::FindingsForgotten,
+            StoreEntry::Change(change) => &**change,
         };
         match change {
             Change::Seen { path, node } if !path.is_root() => {
@@ -312,10 +312,10 @@ impl Named {
         stored: StoredEntry<'_>,
         at: Timestamp,
         ids: &mut Ids<'_>,
-    ) -> Result<Entry<'static>, Damage> {
+    ) -> Result<StoreEntry<'static>, SegmentDamage> {
         let change = match stored {
-            StoredEntry::Examined => return Ok(Entry::Examined),
-            StoredEntry::FindingsForgotten => return Ok(Entry::FindingsForgotten),
+            StoredEntry::Examined => return Ok(StoreEntry::Examined),
+            StoredEntry::FindingsForgotten => return Ok(StoreEntry::FindingsForgotten),
             StoredEntry::Change(change) => change.into_owned(),
             StoredEntry::Surveyed { view, timings } => surveyed(view, &timings, &ViewExtras::default()),
             StoredEntry::SurveyedWith { view, timings, extras } => surveyed(view, &timings, &extras),
@@ -334,12 +334,12 @@ impl Named {
                 Change::DeletedBy { path, zxid: self.restore_zxid(zxid), by }
             }
         };
-        Ok(Entry::Change(Cow::Owned(change)))
+        Ok(StoreEntry::Change(Cow::Owned(change)))
     }
 
-    fn restore_path(&mut self, stored: StoredPath<'_>, ids: &mut Ids<'_>) -> Result<ZnodePath, Damage> {
+    fn restore_path(&mut self, stored: StoredPath<'_>, ids: &mut Ids<'_>) -> Result<ZnodePath, SegmentDamage> {
         let (parent, pattern, number) = match stored {
-            StoredPath::Known(number) => return self.nodes.get(number as usize).cloned().ok_or(Damage::Entries),
+            StoredPath::Known(number) => return self.nodes.get(number as usize).cloned().ok_or(SegmentDamage::Entries),
             StoredPath::New { parent, pattern, number } => (parent, pattern, number),
         };
         let parent = match parent {
@@ -355,16 +355,16 @@ impl Named {
         };
         let (parent_path, pattern) = (self.parents.get(parent)?, self.patterns.get(pattern)?);
         let id = if pattern.has_id() { ids.next()? } else { Uuid::nil() };
-        let sequence = self.sequences.get_mut(parent as usize).ok_or(Damage::Entries)?;
+        let sequence = self.sequences.get_mut(parent as usize).ok_or(SegmentDamage::Entries)?;
         *sequence = sequence.wrapping_add(number.unwrap_or(0));
         let separator = if parent_path.ends_with('/') { "" } else { "/" };
         let path = format!("{parent_path}{separator}{}", pattern.join(id, number.map(|_| *sequence)));
-        let path = ZnodePath::new(&path).map_err(|_| Damage::Entries)?;
+        let path = ZnodePath::new(&path).map_err(|_| SegmentDamage::Entries)?;
         self.add_node(path.clone());
         Ok(path)
     }
 
-    fn restore_node(&mut self, stored: StoredNode<'_>, at: Timestamp) -> Result<Node, Damage> {
+    fn restore_node(&mut self, stored: StoredNode<'_>, at: Timestamp) -> Result<Node, SegmentDamage> {
         let (zxid, created_before, owner, data) = match stored {
             StoredNode::Any(node) => return Ok(node.into_owned()),
             StoredNode::Fresh { zxid, created_before, owner, data } => (zxid, created_before, owner, data),
@@ -377,7 +377,7 @@ impl Named {
             }
         };
         let owner = *self.owners.get(number)?;
-        let before = self.data_of(number).ok_or(Damage::Entries)?;
+        let before = self.data_of(number).ok_or(SegmentDamage::Entries)?;
         if let Some((data, length)) = data {
             *before = (NodeData::keep(&data), length);
         }

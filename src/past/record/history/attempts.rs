@@ -137,7 +137,7 @@ impl Storm {
 
 /// The number of contenders that left without a hold in a window of one lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Window {
+struct StormWindow {
     number: i64,
     left: u64,
 }
@@ -145,9 +145,9 @@ struct Window {
 /// The windows of one lock that can be storms.
 #[derive(Clone, Debug)]
 struct Windows {
-    last: Window,
+    last: StormWindow,
     /// The first window, which may go on in earlier rows, and those with enough requests.
-    kept: Vec<Window>,
+    kept: Vec<StormWindow>,
 }
 
 /// Counts requests in vain by lock and window.
@@ -160,10 +160,10 @@ impl RequestCounts {
     /// Counts a contender that left without a hold. Rows come in the order of their ids, which is
     /// nearly that of time.
     pub fn add(&mut self, lock: i64, at: i64) {
-        self.count(lock, Window { number: at.div_euclid(WINDOW_MS), left: 1 });
+        self.count(lock, StormWindow { number: at.div_euclid(WINDOW_MS), left: 1 });
     }
 
-    fn count(&mut self, lock: i64, window: Window) {
+    fn count(&mut self, lock: i64, window: StormWindow) {
         let Some(windows) = self.locks.get_mut(&lock) else {
             self.locks.insert(lock, Windows { last: window, kept: Vec::new() });
             return;
@@ -197,7 +197,7 @@ impl RequestCounts {
         }
         for (id, windows) in &self.locks {
             let large = windows.kept.iter().chain([&windows.last]);
-            let large: Vec<&Window> = large.filter(|window| window.left >= MIN_REQUESTS).collect();
+            let large: Vec<&StormWindow> = large.filter(|window| window.left >= MIN_REQUESTS).collect();
             if large.is_empty() {
                 continue;
             }

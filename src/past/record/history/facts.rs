@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::{
-    History, ListOrder, PastAttempts, PastContender, PastEnsembleEvent, PastGap, Percentiles, RankBy, RankedClient,
+    History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, PastGap, Percentiles, RankBy, RankedClient,
     RankedLock, Ranking, Storm,
 };
 use lockscope_base::znode::Timestamp;
@@ -144,7 +144,7 @@ struct RankedClientFacts<'a> {
     longest_wait_ms: u64,
 }
 
-impl ListOrder {
+impl HistoryOrder {
     /// Returns the name on the command line and in JSON.
     pub fn id(self) -> &'static str {
         match self {

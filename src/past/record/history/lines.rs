@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::facts::{AttemptFacts, GapFacts, PastContenderFacts, PercentileFacts, RankingFacts, StormFacts};
 use super::{
-    History, ListOrder, PastAttempts, PastContender, PastEnsembleEvent, Percentiles, RankedClient, RankedLock, Ranking,
-    Storm, host,
+    History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, Percentiles, RankedClient, RankedLock,
+    Ranking, Storm, host,
 };
 use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_model::ensemble::EnsembleEventKind;
@@ -63,8 +63,8 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
     }
     let mut listed: Vec<&PastContender> = holds.iter().chain(waits).collect();
     match order {
-        ListOrder::Time => listed.sort_unstable_by_key(|past| (past.began_at(), past.id)),
-        ListOrder::Worst => listed.sort_unstable_by_key(|past| (Reverse(past.weight_ms()), past.id)),
+        HistoryOrder::Time => listed.sort_unstable_by_key(|past| (past.began_at(), past.id)),
+        HistoryOrder::Worst => listed.sort_unstable_by_key(|past| (Reverse(past.weight_ms()), past.id)),
     }
     if !listed.is_empty() {
         let mut rows = vec![["CAME", "LOCK", "CLIENT", "MODE", "WAITED", "HELD", "END"].map(str::to_owned)];
@@ -75,8 +75,8 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
     let left_out = (hold_count + wait_count).saturating_sub(listed.len());
     if left_out > 0 {
         let which = match order {
-            ListOrder::Time => "before these",
-            ListOrder::Worst => "that held or waited for less time",
+            HistoryOrder::Time => "before these",
+            HistoryOrder::Worst => "that held or waited for less time",
         };
         writeln!(out, "{} {which} are not listed: see --from, --to and --limit.", count(left_out))?;
     }
@@ -241,12 +241,12 @@ pub struct Histories {
     /// The listed holds and waits, each with the position of its ensemble and whether it held.
     listed: Vec<(usize, bool, PastContender)>,
     limit: usize,
-    order: ListOrder,
+    order: HistoryOrder,
 }
 
 impl Histories {
     /// Starts without any ensemble.
-    pub fn new(order: ListOrder, limit: usize) -> Self {
+    pub fn new(order: HistoryOrder, limit: usize) -> Self {
         Self { ensembles: Vec::new(), listed: Vec::new(), limit, order }
     }
 
@@ -258,13 +258,13 @@ impl Histories {
         self.listed.extend(history.waits.drain(..).map(|wait| (place, false, wait)));
         self.ensembles.push((ensemble, history));
         match self.order {
-            ListOrder::Time => {
+            HistoryOrder::Time => {
                 self.listed.sort_unstable_by_key(|(place, _, past)| (past.began_at(), *place, past.id));
                 // The last ones of a time line are listed.
                 let excess = self.listed.len().saturating_sub(self.limit);
                 self.listed.drain(..excess);
             }
-            ListOrder::Worst => {
+            HistoryOrder::Worst => {
                 self.listed.sort_unstable_by_key(|(place, _, past)| (Reverse(past.weight_ms()), *place, past.id));
                 self.listed.truncate(self.limit);
             }
@@ -290,7 +290,7 @@ pub struct HistoriesFacts<'a> {
     hold_count: usize,
     wait_count: usize,
     left_out: usize,
-    ensembles: Vec<EnsembleFacts<'a>>,
+    ensembles: Vec<NamedEnsembleFacts<'a>>,
     holds: Vec<Of<'a, PastContenderFacts<'a>>>,
     waits: Vec<Of<'a, PastContenderFacts<'a>>>,
     attempts: Vec<Of<'a, AttemptFacts<'a>>>,
@@ -302,7 +302,7 @@ pub struct HistoriesFacts<'a> {
 
 /// One of the ensembles.
 #[derive(Debug, Serialize)]
-struct EnsembleFacts<'a> {
+struct NamedEnsembleFacts<'a> {
     context: &'a str,
     ensemble: &'a str,
     from: Option<String>,
@@ -339,7 +339,7 @@ impl<'a> From<&'a Histories> for HistoriesFacts<'a> {
             hold_count: all.count(|history| history.hold_count),
             wait_count: all.count(|history| history.wait_count),
             left_out: all.left_out(),
-            ensembles: ensembles.iter().map(|(ensemble, history)| EnsembleFacts::new(ensemble, history)).collect(),
+            ensembles: ensembles.iter().map(|(ensemble, history)| NamedEnsembleFacts::new(ensemble, history)).collect(),
             holds: listed(true),
             waits: listed(false),
             attempts: each(ensembles, |history| history.attempts.iter().map(Into::into).collect()),
@@ -366,7 +366,7 @@ fn each<'a, T>(ensembles: &'a [(RecordedEnsemble, History)], facts: impl Fn(&'a 
     ensembles.iter().flat_map(of_one).collect()
 }
 
-impl<'a> EnsembleFacts<'a> {
+impl<'a> NamedEnsembleFacts<'a> {
     fn new(ensemble: &'a RecordedEnsemble, history: &History) -> Self {
         Self {
             context: &ensemble.context,

@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 use crate::record::store::{Store, StoreError};
 use crate::record::tables::{ContenderEnd, NOT_READ};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
-use scan::{Found, Sums};
+use scan::{ScannedRows, Sums};
 
 pub use attempts::{PastAttempts, Storm};
 pub use facts::HistoryFacts;
@@ -45,7 +45,7 @@ pub(super) fn gaps(connection: &Connection) -> rusqlite::Result<Vec<PastGap>> {
 
 /// The order of the listed contenders, which also selects them when not all are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ListOrder {
+pub enum HistoryOrder {
     /// In the order in which they were first seen; selects the last ones.
     #[default]
     Time,
@@ -76,7 +76,7 @@ pub struct HistoryQuery {
     /// The most listed contenders.
     pub limit: usize,
     /// The order of the list, and which contenders it has.
-    pub order: ListOrder,
+    pub order: HistoryOrder,
     /// The order of the ranking of locks and clients; `None`: no ranking.
     pub rank_by: Option<RankBy>,
 }
@@ -91,7 +91,7 @@ pub struct History {
     /// The time up to which the tables contain everything that was seen.
     pub recorded_until: Option<Timestamp>,
     /// The order of the lists.
-    pub order: ListOrder,
+    pub order: HistoryOrder,
     /// The contenders that held.
     pub holds: Vec<PastContender>,
     /// The contenders that never held, or do not hold yet.
@@ -363,7 +363,7 @@ pub struct RankedClient {
 }
 
 /// Returns the highest-ranked locks and clients, with their names.
-fn rank(connection: &Connection, found: &Found, by: RankBy) -> rusqlite::Result<Ranking> {
+fn rank(connection: &Connection, found: &ScannedRows, by: RankBy) -> rusqlite::Result<Ranking> {
     let mut locks = Vec::new();
     for (id, sums) in first(by_id(&found.locks), by, |(_, sums)| *sums) {
         let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms } = sums;
@@ -408,7 +408,7 @@ impl From<KnownClient> for RankedClient {
 /// Returns the clients that were found. A client that reconnects has another session and another
 /// port, so clients with the same host and name are one client. Clients without a name stay
 /// separate.
-fn known_clients(connection: &Connection, found: &Found) -> rusqlite::Result<Vec<KnownClient>> {
+fn known_clients(connection: &Connection, found: &ScannedRows) -> rusqlite::Result<Vec<KnownClient>> {
     let mut statement = connection.prepare("SELECT address, name FROM client WHERE id = ?1")?;
     let mut ids: Vec<i64> = found.clients.keys().copied().collect();
     ids.sort_unstable();

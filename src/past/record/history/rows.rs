@@ -10,7 +10,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::record::memory::RowMemory;
 use crate::record::tables;
-use crate::record::tables::{ContenderEnd, NOT_READ, Source};
+use crate::record::tables::{ContenderEnd, NOT_READ, RowSource};
 use lockscope_base::znode::{SessionId, TimeBounds, Timestamp};
 use lockscope_model::ensemble::EnsembleEventKind;
 
@@ -54,7 +54,7 @@ pub struct PastContender {
     /// The session whose request deleted the node, if a transaction log shows it.
     pub deleted_by: Option<SessionId>,
     /// Where the facts come from.
-    pub source: Source,
+    pub source: RowSource,
     /// The time up to which the contender is known to be present; after its end, the latest
     /// possible end.
     pub known_until: Timestamp,
@@ -238,7 +238,7 @@ fn contender(row: &Row<'_>, named: &NamedEnds, until: Option<Timestamp>) -> rusq
         ended,
         end: named.end_named(&row.get::<_, String>(16)?, ended.map(|ended| ended.before.0)),
         deleted_by: row.get::<_, Option<i64>>(18)?.map(SessionId),
-        source: Source::from_id(row.get::<_, Option<String>>(19)?.as_deref()),
+        source: RowSource::from_id(row.get::<_, Option<String>>(19)?.as_deref()),
         known_until: ended.map_or(until.unwrap_or(first_seen_at).max(first_seen_at), |ended| ended.before),
     })
 }

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::attempts::RequestCounts;
 use super::rows::NamedEnds;
-use super::{HistoryQuery, ListOrder};
+use super::{HistoryOrder, HistoryQuery};
 use crate::record::store::{Store, StoreError};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::Timestamp;
@@ -33,7 +33,7 @@ pub struct Sums {
 
 /// The result of the pass.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct ScannedRows {
     /// The ids of the rows, which rise in the order in which contenders were first seen.
     ids: Vec<i64>,
     /// The weight of each row in milliseconds, if the worst are listed.
@@ -51,7 +51,7 @@ pub struct Found {
 const COLUMNS: &str = "SELECT id, lock_id, client_id, session, enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending FROM contender WHERE";
 
 /// The query in the form that the pass needs.
-struct Filter {
+struct RowFilter {
     from: i64,
     to: i64,
     /// The time up to which open rows are known to be present.
@@ -78,9 +78,9 @@ fn scan_range(
     query: &HistoryQuery,
     until: Option<Timestamp>,
     ids: RangeInclusive<i64>,
-) -> rusqlite::Result<Found> {
-    let filter = Filter::new(connection, query, until)?;
-    let mut found = Found::default();
+) -> rusqlite::Result<ScannedRows> {
+    let filter = RowFilter::new(connection, query, until)?;
+    let mut found = ScannedRows::default();
     let mut statement = connection.prepare(&format!("{COLUMNS} id BETWEEN ?1 AND ?2"))?;
     let mut rows = statement.query([ids.start(), ids.end()])?;
     while let Some(row) = rows.next()? {
@@ -102,12 +102,12 @@ fn seen_until(connection: &Connection, to: i64) -> rusqlite::Result<i64> {
 /// Scans the requested rows. For a lock, session or client it is linear in their rows. Otherwise it
 /// reads an index entry for each contender present at the beginning, and the rows of those that
 /// came before the end.
-pub fn scan(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<Found> {
+pub fn scan(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<ScannedRows> {
     if is_of_all(query) {
         return scan_range(connection, query, until, i64::MIN..=i64::MAX);
     }
-    let filter = Filter::new(connection, query, until)?;
-    let mut found = Found::default();
+    let filter = RowFilter::new(connection, query, until)?;
+    let mut found = ScannedRows::default();
     let seen_until = query.to.map_or(Ok(i64::MAX), |to| seen_until(connection, to.0))?;
     let stood = "ifnull(ended_before, 9223372036854775807) >= ?1 AND first_seen_at <= ?2";
     let by = |column: &str| format!("{COLUMNS} {stood} AND {column} = ?3");
@@ -131,7 +131,7 @@ pub fn scan(connection: &Connection, query: &HistoryQuery, until: Option<Timesta
     Ok(found)
 }
 
-impl Filter {
+impl RowFilter {
     fn new(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<Self> {
         Ok(Self {
             from: query.from.map_or(i64::MIN, |from| from.0),
@@ -147,12 +147,12 @@ impl Filter {
             },
             min_hold_ms: query.min_hold_ms,
             min_wait_ms: query.min_wait_ms,
-            worst: query.order == ListOrder::Worst,
+            worst: query.order == HistoryOrder::Worst,
         })
     }
 
     /// Returns whether the end and the lengths of a contender match the filter.
-    fn takes(&self, row: &Row<'_>, times: &Times) -> rusqlite::Result<bool> {
+    fn takes(&self, row: &Row<'_>, times: &StayTimes) -> rusqlite::Result<bool> {
         let reaches = |least: Option<u64>, most: Option<u64>| least.is_none_or(|least| most >= Some(least));
         if !reaches(self.min_hold_ms, times.held_at_most_ms()) || !reaches(self.min_wait_ms, times.waited_at_most_ms())
         {
@@ -165,7 +165,7 @@ impl Filter {
 }
 
 /// The times of a contender's arrival, acquisition and end in a row.
-struct Times {
+struct StayTimes {
     enqueued: Option<i64>,
     acquired: (Option<i64>, Option<i64>),
     ended: (Option<i64>, Option<i64>),
@@ -173,7 +173,7 @@ struct Times {
     until: i64,
 }
 
-impl Times {
+impl StayTimes {
     fn held_at_least_ms(&self) -> Option<u64> {
         Some(length(self.acquired.1?, self.ended.0.unwrap_or(self.until)))
     }
@@ -195,7 +195,7 @@ fn length(from: i64, to: i64) -> u64 {
     u64::try_from(to.saturating_sub(from)).unwrap_or(0)
 }
 
-impl Found {
+impl ScannedRows {
     /// Adds the result of later rows.
     pub fn append(&mut self, mut later: Self) {
         self.ids.append(&mut later.ids);
@@ -236,7 +236,7 @@ impl Found {
         }
     }
 
-    fn read_row(&mut self, row: &Row<'_>, filter: &Filter) -> rusqlite::Result<()> {
+    fn read_row(&mut self, row: &Row<'_>, filter: &RowFilter) -> rusqlite::Result<()> {
         let (lock, client): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
         let is_wanted = |wanted: &Option<FxHashSet<i64>>, id: i64| wanted.as_ref().is_none_or(|ids| ids.contains(&id));
         let enqueued: Option<i64> = row.get(4)?;
@@ -252,7 +252,7 @@ impl Found {
             return Ok(());
         }
         let ended: (Option<i64>, Option<i64>) = (row.get(7)?, row.get(8)?);
-        let times = Times { enqueued, acquired, ended, until: filter.until };
+        let times = StayTimes { enqueued, acquired, ended, until: filter.until };
         if !filter.takes(row, &times)? {
             return Ok(());
         }
@@ -349,7 +349,7 @@ pub fn halves_scan(
     mut second: Store,
     query: &HistoryQuery,
     until: Option<Timestamp>,
-) -> rusqlite::Result<Found> {
+) -> rusqlite::Result<ScannedRows> {
     let (least, most): (i64, i64) =
         connection.query_row("SELECT ifnull(min(id), 0), ifnull(max(id), 0) FROM contender", [], |row| {
             Ok((row.get(0)?, row.get(1)?))
@@ -360,7 +360,7 @@ pub fn halves_scan(
     let middle = least.midpoint(most);
     let later_rows = middle + 1..=i64::MAX;
     thread::scope(|scope| {
-        let later = scope.spawn(|| -> Result<(Seen, Found), StoreError> {
+        let later = scope.spawn(|| -> Result<(Seen, ScannedRows), StoreError> {
             second.sql(|connection| {
                 let transaction = connection.transaction()?;
                 Ok((seen(&transaction)?, scan_range(&transaction, query, until, later_rows.clone())?))

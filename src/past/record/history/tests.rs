@@ -198,7 +198,7 @@ fn the_worst_are_those_that_held_or_waited_longest() {
     let mut connection = recorded(1_000, 10);
     connection.execute("UPDATE contender SET enqueued_at = enqueued_at - 9000 WHERE id = 500", []).unwrap();
     connection.execute("UPDATE contender SET ended_before = ended_before + 90000 WHERE id = 501", []).unwrap();
-    let worst = HistoryQuery { order: ListOrder::Worst, limit: 3, ..query() };
+    let worst = HistoryQuery { order: HistoryOrder::Worst, limit: 3, ..query() };
     let history = read(&mut connection, &worst);
     // Those with a hold of 100 ms come in their order; the long hold of number 501 is not certain.
     assert_eq!((ids(&history), history.hold_count), (vec![500, 99, 199], 1_000));

@@ -29,7 +29,7 @@ use super::store::{Store, StoreError};
 use super::tables::merge;
 use super::tables::merge::ContenderMerge;
 use super::tables::merge::times::{Spans, TooManySpans, known};
-use crate::record::Damage;
+use crate::record::SegmentDamage;
 use lockscope_base::znode::{TimeRange, ZnodePath, Zxid, escaped};
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ impl MergeTarget {
             sql.pragma_update(None, "foreign_keys", false)?;
             sql.execute_batch("BEGIN IMMEDIATE")
         })?;
-        let merge = Merge { target: &mut self, log: &mut log, covered, of_log, recorded, filled, should_stop };
+        let merge = MergeRun { target: &mut self, log: &mut log, covered, of_log, recorded, filled, should_stop };
         let merged = merge.all();
         let end = if merged.as_ref().is_ok_and(|(_, has_changed)| *has_changed) { "COMMIT" } else { "ROLLBACK" };
         let ended = self.store.sql(|sql| sql.execute_batch(end));
@@ -155,7 +155,7 @@ impl MergeTarget {
 }
 
 /// The work within the transaction.
-struct Merge<'a> {
+struct MergeRun<'a> {
     target: &'a mut MergeTarget,
     log: &'a mut Past,
     covered: &'a LogCoverage<'a>,
@@ -168,7 +168,7 @@ struct Merge<'a> {
     should_stop: &'a dyn Fn() -> bool,
 }
 
-impl Merge<'_> {
+impl MergeRun<'_> {
     /// Returns what was done, and whether something changed.
     fn all(mut self) -> Result<(Merged, bool), MergeError> {
         let mut has_changed = self.sql(|sql| {
@@ -314,7 +314,7 @@ pub enum MergeError {
         /// The path of the recording.
         path: PathBuf,
         /// The kind of damage.
-        damage: Damage,
+        damage: SegmentDamage,
     },
     /// The caller cancelled it.
     #[error("interrupted: nothing was changed")]

@@ -11,7 +11,7 @@ use crate::record::entry::EntryWriter;
 use crate::record::past::{Past, WholeSegment};
 use crate::record::store::{Store, StoreError};
 use crate::record::tables::merge::times::Spans;
-use crate::record::{Damage, ReadError, RecordedState, SegmentInfo, TimedEntry, decode, entry};
+use crate::record::{ReadError, RecordedState, SegmentDamage, SegmentInfo, TimedEntry, decode, entry};
 use lockscope_base::znode::{TimeRange, Timestamp};
 
 /// The most segments of a batch.
@@ -218,7 +218,7 @@ fn begin(sql: &Connection, run: i64, time: TimeRange, entries: u64) -> rusqlite:
 }
 
 /// Writes the content of a new segment.
-fn write(sql: &Connection, id: i64, piece: &Piece) -> rusqlite::Result<()> {
+fn write(sql: &Connection, id: i64, piece: &SegmentPiece) -> rusqlite::Result<()> {
     sql.prepare_cached("INSERT INTO keyframe (segment, state) VALUES (?1, ?2)")?.execute(params![id, piece.state])?;
     sql.prepare_cached("INSERT INTO chunk (segment, number, entries) VALUES (?1, 0, ?2)")?
         .execute(params![id, piece.entries])?;
@@ -244,9 +244,9 @@ fn copy(log: &Connection, from: i64, sql: &Connection, id: i64) -> rusqlite::Res
 }
 
 /// Makes a segment shorter.
-fn replace(sql: &Connection, id: i64, piece: &Piece) -> rusqlite::Result<()> {
+fn replace(sql: &Connection, id: i64, piece: &SegmentPiece) -> rusqlite::Result<()> {
     delete_content(sql, id)?;
-    let Piece { time: TimeRange { from, to }, count, .. } = piece;
+    let SegmentPiece { time: TimeRange { from, to }, count, .. } = piece;
     sql.prepare_cached("UPDATE segment SET from_ms = ?2, until_ms = ?3, entries = ?4 WHERE id = ?1")?
         .execute(params![id, from.0, to.0, count])?;
     write(sql, id, piece)
@@ -288,7 +288,7 @@ fn renumber(sql: &Connection, last: i64) -> rusqlite::Result<()> {
 
 /// A part of a segment.
 #[derive(Debug)]
-struct Piece {
+struct SegmentPiece {
     pub time: TimeRange,
     /// The state at the beginning, compressed.
     pub state: Vec<u8>,
@@ -304,7 +304,7 @@ fn cut(
     segment: &SegmentInfo,
     WholeSegment { mut state, entries, .. }: WholeSegment,
     times: &[TimeRange],
-) -> Result<Vec<Piece>, Damage> {
+) -> Result<Vec<SegmentPiece>, SegmentDamage> {
     let mut entries = entries.into_iter().peekable();
     let mut pieces = Vec::new();
     for time in times {
@@ -316,21 +316,21 @@ fn cut(
         let before = keyframe(&state)?;
         let (mut writer, mut count) = (EntryWriter::new(time.from), 0);
         while let Some(TimedEntry { at, entry }) = entries.next_if(|timed| timed.at <= time.to) {
-            writer.write(at, &entry).map_err(|_| Damage::Entries)?;
+            writer.write(at, &entry).map_err(|_| SegmentDamage::Entries)?;
             state.play(at, entry);
             count += 1;
         }
         let entries = pack(&writer.take_chunk().to_bytes())?;
-        pieces.push(Piece { time: *time, state: before, entries, count });
+        pieces.push(SegmentPiece { time: *time, state: before, entries, count });
     }
     Ok(pieces)
 }
 
-fn keyframe(RecordedState { table, diagnosis }: &RecordedState) -> Result<Vec<u8>, Damage> {
-    let bytes = entry::write(table, diagnosis).map_err(|_| Damage::Keyframe)?;
-    if entry::is_readable(&bytes) { pack(&bytes) } else { Err(Damage::TooLarge) }
+fn keyframe(RecordedState { table, diagnosis }: &RecordedState) -> Result<Vec<u8>, SegmentDamage> {
+    let bytes = entry::write(table, diagnosis).map_err(|_| SegmentDamage::Keyframe)?;
+    if entry::is_readable(&bytes) { pack(&bytes) } else { Err(SegmentDamage::TooLarge) }
 }
 
-fn pack(bytes: &[u8]) -> Result<Vec<u8>, Damage> {
-    decode::pack(bytes).map_err(|_| Damage::Entries)
+fn pack(bytes: &[u8]) -> Result<Vec<u8>, SegmentDamage> {
+    decode::pack(bytes).map_err(|_| SegmentDamage::Entries)
 }

@@ -115,7 +115,7 @@ pub(super) struct ContenderRecord {
     /// The session that deleted the node, if a transaction log shows it.
     pub deleted_by: Option<SessionId>,
     /// Where the record comes from.
-    pub source: Source,
+    pub source: RowSource,
     pub mode: RequestMode,
     pub node: Arc<str>,
     /// The creating transaction; `None` while the node is not read.
@@ -161,7 +161,7 @@ impl ContenderRecord {
 
 /// Where the facts of a row come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum RowSource {
     /// A recorder that watched the ensemble.
     #[default]
     Watched,
@@ -171,7 +171,7 @@ pub enum Source {
     Both,
 }
 
-impl Source {
+impl RowSource {
     /// Returns the name in JSON and in the tables.
     pub fn id(self) -> &'static str {
         match self {
@@ -199,13 +199,13 @@ impl Source {
 
 /// The time of an event, and the time not seen before it.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct EventTime {
     pub at: Timestamp,
     /// The time up to which everything had been seen; `None` while everything is seen.
     pub unseen_since: Option<Timestamp>,
 }
 
-impl Moment {
+impl EventTime {
     /// Returns the bounds of an event: now, or since the last time that everything was seen.
     pub fn bounds(self) -> TimeBounds {
         self.unseen_since.map_or(TimeBounds::exact(self.at), |since| TimeBounds::between(since, self.at))
@@ -228,7 +228,7 @@ pub fn find<'a>(table: &'a LockTable, lock: LockId, id: &ContenderId, node: Opti
 }
 
 /// Returns the bounds of the acquisition of a holder that already held when everything was read.
-pub fn held_since(row: ContenderRow<'_>, table: &LockTable, moment: Moment) -> Option<TimeBounds> {
+pub fn held_since(row: ContenderRow<'_>, table: &LockTable, moment: EventTime) -> Option<TimeBounds> {
     let held = table.hold_bounds(row.contender, moment.at)?;
     let ago = |time: std::time::Duration| {
         Timestamp(moment.at.0.saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)))
@@ -309,7 +309,7 @@ pub fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
         ended: bounds(16)?,
         end: ContenderEnd::from_id(&row.get::<_, String>(18)?),
         deleted_by: row.get::<_, Option<i64>>(19)?.map(SessionId),
-        source: Source::from_id(text(15)?.as_deref()),
+        source: RowSource::from_id(text(15)?.as_deref()),
         mode: mode_of(&row.get::<_, String>(11)?),
         node: row.get::<_, String>(12)?.into(),
         czxid: row.get::<_, Option<i64>>(13)?.map(Zxid),

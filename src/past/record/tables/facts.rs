@@ -323,12 +323,12 @@ const MAX_REMEMBERED: usize = 1_000;
 
 /// Deletions not written yet, and recent ones whose contender may not have ended yet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Deletions {
+pub(super) struct DeletionRows {
     pub unwritten: Vec<RecordedDeletion>,
     recent: Vec<RecordedDeletion>,
 }
 
-impl Deletions {
+impl DeletionRows {
     pub fn add(&mut self, deletion: RecordedDeletion) {
         if deletion.node().is_some() {
             self.recent.push(deletion.clone());

@@ -71,7 +71,7 @@ mod unsettled;
 
 use rusqlite::Connection;
 
-pub use contender::{ContenderEnd, Source};
+pub use contender::{ContenderEnd, RowSource};
 pub use facts::{RecordedAttempts, RecordedDeletion};
 pub use recorder::{SpanRecorder, TableRecorder};
 pub(super) use resume::TableExcerpt;

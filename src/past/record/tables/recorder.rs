@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::contender::{Moment, Source};
-use super::facts::{Attempts, ChangedSessions, Deletions, RecordedAttempts, StandingFindingRows};
+use super::contender::{EventTime, RowSource};
+use super::facts::{Attempts, ChangedSessions, DeletionRows, RecordedAttempts, StandingFindingRows};
 use super::resume::{TableExcerpt, Unfinished};
 use super::rows::{RunRecord, TableRows};
 use super::standing::StandingContenders;
@@ -33,7 +33,7 @@ pub struct TableRecorder {
     gaps: Gaps,
     ensemble: Box<EnsembleRows>,
     attempts: Attempts,
-    deletions: Deletions,
+    deletions: DeletionRows,
     was_live: bool,
     /// The last known time at which the table was live.
     last_true: Option<Timestamp>,
@@ -73,7 +73,7 @@ impl TableRecorder {
                 until,
             )),
             attempts: Attempts::default(),
-            deletions: Deletions::default(),
+            deletions: DeletionRows::default(),
             was_live: false,
             last_true: until,
             run: (next("SELECT max(id) FROM recording")?, None),
@@ -103,14 +103,14 @@ impl TableRecorder {
     /// Goes on with a table from the end of the file. Must be called before anything is recorded.
     pub(in crate::record) fn resume_with(&mut self, table: &LockTable) {
         if let (Some(contenders), Some(at)) = (&mut self.contenders, self.last_true) {
-            let moment = Moment { at, unseen_since: Some(at) };
+            let moment = EventTime { at, unseen_since: Some(at) };
             table.locks().for_each(|lock| contenders.look_at(lock, table, moment));
         }
     }
 
     /// Sets where the rows come from.
     #[must_use]
-    pub(in crate::record) fn of_source(mut self, source: Source) -> Self {
+    pub(in crate::record) fn of_source(mut self, source: RowSource) -> Self {
         if let Some(contenders) = &mut self.contenders {
             contenders.set_source(source);
         }
@@ -179,14 +179,14 @@ impl TableRecorder {
         if let Some(contenders) = &mut self.contenders {
             contenders.unsettled.heard(table.view());
             for happening in happenings {
-                contenders.happened(happening, table, Moment { at: happening.at, unseen_since });
+                contenders.happened(happening, table, EventTime { at: happening.at, unseen_since });
                 self.sessions.happened(happening, happening.at, self.no_data);
             }
         }
         if is_live {
             if !self.was_live {
                 if let Some(contenders) = &mut self.contenders {
-                    contenders.compare(table, Moment { at, unseen_since });
+                    contenders.compare(table, EventTime { at, unseen_since });
                 }
                 self.gaps.ends(at);
                 self.run.1.get_or_insert(at);
@@ -246,7 +246,7 @@ impl TableRecorder {
         let since = if self.was_live { None } else { self.gaps.since() };
         let (mut contenders, settled, lost) = match &mut self.contenders {
             Some(standing) => {
-                let due = standing.take_due(table, Moment { at: now, unseen_since: since }, seen_until);
+                let due = standing.take_due(table, EventTime { at: now, unseen_since: since }, seen_until);
                 let settled = std::mem::take(&mut standing.unsettled.settled);
                 (due, settled, std::mem::take(&mut standing.lost))
             }

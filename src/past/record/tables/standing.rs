@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::contender::{ContenderEnd, ContenderRecord, Moment, RecordedClient, RecordedLock, Source, find, held_since};
+use super::contender::{
+    ContenderEnd, ContenderRecord, EventTime, RecordedClient, RecordedLock, RowSource, find, held_since,
+};
 use super::resume::Unfinished;
 use super::trace::Tracer;
 use super::unsettled::UnsettledEnds;
@@ -34,7 +36,7 @@ struct LockStanding {
 #[derive(Clone, Debug)]
 pub struct StandingContenders {
     no_data: bool,
-    source: Source,
+    source: RowSource,
     next_id: i64,
     locks: FxHashMap<LockId, LockStanding>,
     /// Contenders that ended since the last flush, in order.
@@ -59,7 +61,7 @@ impl StandingContenders {
     pub fn new(no_data: bool, unfinished: Unfinished, next_id: i64) -> Self {
         Self {
             no_data,
-            source: Source::default(),
+            source: RowSource::default(),
             next_id,
             locks: FxHashMap::default(),
             ended: Vec::new(),
@@ -74,7 +76,7 @@ impl StandingContenders {
     }
 
     /// Sets where the records come from.
-    pub fn set_source(&mut self, source: Source) {
+    pub fn set_source(&mut self, source: RowSource) {
         self.source = source;
     }
 
@@ -84,7 +86,7 @@ impl StandingContenders {
     }
 
     /// Records an event of a lock; the table is in the state after it.
-    pub fn happened(&mut self, happening: &Happening, table: &LockTable, moment: Moment) {
+    pub fn happened(&mut self, happening: &Happening, table: &LockTable, moment: EventTime) {
         let Some(name) = &happening.lock else { return };
         if happening.event == LockEvent::LockGone {
             // The remaining contenders belong to another lock, because the kind of their parent is
@@ -150,7 +152,14 @@ impl StandingContenders {
     }
 
     /// Starts the record of a contender that was unknown in its lock until this event.
-    fn begins(&mut self, happening: &Happening, name: &LockName, id: &ContenderId, table: &LockTable, moment: Moment) {
+    fn begins(
+        &mut self,
+        happening: &Happening,
+        name: &LockName,
+        id: &ContenderId,
+        table: &LockTable,
+        moment: EventTime,
+    ) {
         let enqueued_at = match (happening.event, happening.waited_ms, moment.unseen_since) {
             (LockEvent::Enqueued, _, None) => Some(moment.at),
             (_, Some(waited), None) => {
@@ -210,7 +219,7 @@ impl StandingContenders {
         }
     }
 
-    fn ends(&mut self, lock: LockId, id: &ContenderId, end: ContenderEnd, moment: Moment) {
+    fn ends(&mut self, lock: LockId, id: &ContenderId, end: ContenderEnd, moment: EventTime) {
         let Some(standing) = self.locks.get_mut(&lock) else { return };
         if let Some(mut record) = standing.contenders.remove(id) {
             record.ends(end, moment.bounds());
@@ -234,7 +243,7 @@ impl StandingContenders {
 
     /// Compares the whole table with the records, after everything was read. Missing contenders
     /// have ended since; new ones were there before. Linear in the number of contenders.
-    pub fn compare(&mut self, table: &LockTable, moment: Moment) {
+    pub fn compare(&mut self, table: &LockTable, moment: EventTime) {
         self.look = self.look.wrapping_add(1);
         for lock in table.locks() {
             self.look_at(lock, table, moment);
@@ -253,7 +262,7 @@ impl StandingContenders {
     /// Either a node was no contender after all, or it belongs to another lock because the kind of
     /// their parent is known now. A contender of a semaphore that is between the queue and its
     /// lease is briefly in neither.
-    fn mend(&mut self, table: &LockTable, moment: Moment) {
+    fn mend(&mut self, table: &LockTable, moment: EventTime) {
         let stand = |lock: &LockQueue| lock.len() - lock.returned();
         self.look = self.look.wrapping_add(1);
         if !self.displaced.is_empty() {
@@ -288,7 +297,7 @@ impl StandingContenders {
     }
 
     /// Ends the records of contenders that vanished unseen.
-    fn end_unseen(&mut self, gone: Vec<ContenderRecord>, moment: Moment) {
+    fn end_unseen(&mut self, gone: Vec<ContenderRecord>, moment: EventTime) {
         for mut record in gone {
             record.ends(ContenderEnd::Unknown, moment.bounds());
             record.source = record.source.and(self.source);
@@ -296,7 +305,7 @@ impl StandingContenders {
         }
     }
 
-    pub fn look_at(&mut self, lock: &LockQueue, table: &LockTable, moment: Moment) {
+    pub fn look_at(&mut self, lock: &LockQueue, table: &LockTable, moment: EventTime) {
         let (look_number, no_data, name) = (self.look, self.no_data, lock.lock_name());
         // Returned nodes were deleted before.
         for row in lock.rows(0..lock.len()).filter(|row| !row.contender.returned) {
@@ -342,7 +351,7 @@ impl StandingContenders {
         lock: Arc<RecordedLock>,
         row: ContenderRow<'_>,
         table: &LockTable,
-        moment: Moment,
+        moment: EventTime,
     ) -> ContenderRecord {
         let id = self.next_id;
         self.next_id += 1;
@@ -370,7 +379,7 @@ impl StandingContenders {
 
     /// Repairs what the events did not report, and takes the due rows: contenders that ended, and
     /// contenders that were present at the last flush and have changed.
-    pub fn take_due(&mut self, table: &LockTable, moment: Moment, seen_until: Timestamp) -> Vec<ContenderRecord> {
+    pub fn take_due(&mut self, table: &LockTable, moment: EventTime, seen_until: Timestamp) -> Vec<ContenderRecord> {
         if moment.unseen_since.is_none() {
             self.mend(table, moment);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, Row, params};
 use rustc_hash::FxHashMap;
 
-use super::contender::Source;
+use super::contender::RowSource;
 use crate::record::memory::RowMemory;
 use lockscope_base::znode::{TimeBounds, TimeRange, Timestamp};
 use lockscope_model::ensemble::{EnsembleEvent, EnsembleEventKind, EnsembleLine};
@@ -155,11 +155,11 @@ pub(in crate::record) struct EnsembleRecord {
     began: TimeBounds,
     ended: Option<TimeBounds>,
     detail: Option<Arc<str>>,
-    source: Source,
+    source: RowSource,
 }
 
 impl EnsembleRecord {
-    fn of(event: &EnsembleEvent, id: i64, source: Source) -> Self {
+    fn of(event: &EnsembleEvent, id: i64, source: RowSource) -> Self {
         let EnsembleEvent { what, epoch, began, ended, .. } = *event;
         let (member, detail) = (event.member.clone(), event.detail.clone());
         Self { id, what, member, epoch, began, ended, detail, source }
@@ -170,7 +170,7 @@ impl EnsembleRecord {
 #[derive(Clone, Debug)]
 pub struct EnsembleRows {
     next_id: i64,
-    source: Source,
+    source: RowSource,
     /// The revision of the line whose events are rows; `None` before the first.
     revision: Option<u64>,
     /// The rows of the events that last, by the ids of the events.
@@ -190,7 +190,7 @@ impl EnsembleRows {
     pub fn new(next_id: i64, unfinished: Vec<EnsembleRecord>, until: Option<Timestamp>) -> Self {
         Self {
             next_id,
-            source: Source::Watched,
+            source: RowSource::Watched,
             revision: None,
             open: FxHashMap::default(),
             changed_leader: None,
@@ -201,7 +201,7 @@ impl EnsembleRows {
         }
     }
 
-    pub fn set_source(&mut self, source: Source) {
+    pub fn set_source(&mut self, source: RowSource) {
         self.source = source;
     }
 
@@ -343,7 +343,7 @@ fn rows(connection: &Connection, condition: &str, time: TimeRange) -> rusqlite::
             began: bounds(row.get(4)?, row.get(5)?),
             ended: ended.map(|(after, before)| bounds(after, before)),
             detail: text(8)?,
-            source: Source::from_id(row.get::<_, Option<String>>(9)?.as_deref()),
+            source: RowSource::from_id(row.get::<_, Option<String>>(9)?.as_deref()),
         }))
     };
     query.query_map([time.from.0, time.to.0], record)?.filter_map(Result::transpose).collect()

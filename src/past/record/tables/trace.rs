@@ -47,7 +47,7 @@ const MAX_FOUND: (usize, usize) = (10_000, 16);
 
 /// The place of a hold or a wait in the traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct SpanPlace {
     context: SpanContext,
     parent: SpanId,
     /// The lock's own span, if `context` is in the trace of an application.
@@ -58,7 +58,7 @@ struct Place {
 #[derive(Clone, Debug, Default)]
 struct Traced {
     /// The place of its hold. Once another span links to it, it stays.
-    hold: Option<Place>,
+    hold: Option<SpanPlace>,
     /// The holds that it waited for.
     waited_for: Vec<SpanContext>,
     /// Whether the span of its wait is made.
@@ -67,7 +67,7 @@ struct Traced {
 
 /// A contender that ended.
 #[derive(Clone, Debug)]
-struct Ended {
+struct EndedStay {
     record: ContenderRecord,
     traced: Traced,
     events: Vec<SpanEvent>,
@@ -128,7 +128,7 @@ pub struct SpanMaker {
     found: FxHashMap<(Arc<RecordedLock>, Arc<str>), Vec<SpanEvent>>,
     /// The rows of findings that stand.
     standing_findings: FxHashSet<i64>,
-    unsettled: VecDeque<Ended>,
+    unsettled: VecDeque<EndedStay>,
     finished: Vec<Span>,
     lost: u64,
 }
@@ -183,7 +183,7 @@ impl SpanMaker {
         let mut events = self.found.remove(&(Arc::clone(&record.lock), Arc::clone(&record.node))).unwrap_or_default();
         // Earlier ones are about another node of the same name.
         events.retain(|event| event.at >= record.first_seen_at);
-        self.unsettled.push_back(Ended { record: record.clone(), traced, events });
+        self.unsettled.push_back(EndedStay { record: record.clone(), traced, events });
         if self.unsettled.len() > MAX_UNSETTLED
             && let Some(oldest) = self.unsettled.pop_front()
         {
@@ -197,7 +197,7 @@ impl SpanMaker {
             written.filter(|record| record.end == ContenderEnd::Deleted).map(|record| (record.id, record.end));
         let known: FxHashMap<i64, ContenderEnd> =
             settled.iter().map(|SettledEnd { id, end }| (*id, *end)).chain(deleted).collect();
-        for Ended { record, .. } in &mut self.unsettled {
+        for EndedStay { record, .. } in &mut self.unsettled {
             if let Some(end) = known.get(&record.id) {
                 record.end = *end;
             }
@@ -255,7 +255,7 @@ impl SpanMaker {
         (std::mem::take(&mut self.finished), std::mem::take(&mut self.lost))
     }
 
-    fn tell(&mut self, Ended { record, mut traced, mut events }: Ended) {
+    fn tell(&mut self, EndedStay { record, mut traced, mut events }: EndedStay) {
         let Some(place) = traced.hold.take() else { return self.tell_wait(&record, &traced.waited_for, events) };
         if !traced.wait_is_told {
             let during_wait = before_hold(&record, &mut events);
@@ -275,7 +275,7 @@ impl SpanMaker {
         }
     }
 
-    fn count(&mut self, record: &ContenderRecord, add: impl Fn(&mut Window)) {
+    fn count(&mut self, record: &ContenderRecord, add: impl Fn(&mut TraceWindow)) {
         if let Some(trace) = self.locks.get_mut(&record.lock) {
             add(&mut trace.window);
         }
@@ -321,7 +321,7 @@ const MAX_HOLDERS: usize = 16;
 /// The trace of one lock, and who holds it.
 #[derive(Clone, Debug, Default)]
 struct LockTrace {
-    pub window: Window,
+    pub window: TraceWindow,
     /// The rows of the holders, the latest last.
     pub holding: Vec<i64>,
     /// The hold that ended last, and its end.
@@ -330,7 +330,7 @@ struct LockTrace {
 
 /// What one trace covers.
 #[derive(Clone, Debug, Default)]
-struct Window {
+struct TraceWindow {
     /// The identity of the lock's own span, and its first and last time.
     under_way: Option<(SpanContext, Timestamp, Timestamp)>,
     pub holds: i64,
@@ -341,10 +341,10 @@ struct Window {
 
 impl LockTrace {
     /// Returns the place of a span of this contender that belongs to this time.
-    pub fn place(&mut self, record: &ContenderRecord, at: Timestamp) -> Place {
+    pub fn place(&mut self, record: &ContenderRecord, at: Timestamp) -> SpanPlace {
         let place = self.window.place(at);
         let lock = SpanContext { trace: place.context.trace, span: place.parent };
-        context_of(record).map_or(place, |application| Place {
+        context_of(record).map_or(place, |application| SpanPlace {
             context: SpanContext::within(application.trace),
             parent: application.span,
             lock: Some(lock),
@@ -376,11 +376,11 @@ impl LockTrace {
     }
 }
 
-impl Window {
+impl TraceWindow {
     /// Returns a new place in the trace. Begins the trace if none is under way.
-    pub fn place(&mut self, at: Timestamp) -> Place {
+    pub fn place(&mut self, at: Timestamp) -> SpanPlace {
         let lock = self.covers(at);
-        Place { context: SpanContext::within(lock.trace), parent: lock.span, lock: None }
+        SpanPlace { context: SpanContext::within(lock.trace), parent: lock.span, lock: None }
     }
 
     /// Adds an event to the lock's own span.
@@ -418,7 +418,7 @@ impl Window {
 }
 
 /// Returns the span of a hold.
-fn hold_span(record: &ContenderRecord, place: Place, events: Vec<SpanEvent>) -> Span {
+fn hold_span(record: &ContenderRecord, place: SpanPlace, events: Vec<SpanEvent>) -> Span {
     let (acquired, ended) = (record.acquired, record.ended);
     let start = acquired.map_or(record.first_seen_at, |acquired| acquired.before);
     let end = ended.map_or(start, |ended| ended.before.max(start));
@@ -432,7 +432,7 @@ fn hold_span(record: &ContenderRecord, place: Place, events: Vec<SpanEvent>) -> 
 /// Returns the span of a wait; `None` for a contender that held at once.
 fn wait_span(
     record: &ContenderRecord,
-    place: Place,
+    place: SpanPlace,
     waited_for: &[SpanContext],
     events: Vec<SpanEvent>,
 ) -> Option<Span> {
@@ -508,7 +508,7 @@ fn raised(finding: &FindingRecord) -> SpanEvent {
 fn span(
     what: &str,
     lock: &RecordedLock,
-    place: Place,
+    place: SpanPlace,
     mut links: Vec<SpanContext>,
     (start, end): (Timestamp, Timestamp),
     failure: Option<&'static str>,

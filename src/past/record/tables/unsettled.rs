@@ -47,7 +47,7 @@ struct UnsettledEnd {
 
 /// A node whose deleting transaction is known.
 #[derive(Clone, Debug)]
-struct DeletedNode {
+struct UnsettledNode {
     /// The id of the contender's row.
     id: i64,
     session: SessionId,
@@ -68,7 +68,7 @@ pub(super) struct SettledEnd {
 #[derive(Clone, Debug, Default)]
 pub struct UnsettledEnds {
     ends: VecDeque<UnsettledEnd>,
-    deleted: VecDeque<DeletedNode>,
+    deleted: VecDeque<UnsettledNode>,
     /// The settled endings to be written.
     pub settled: Vec<SettledEnd>,
     /// The time of the servers' last answers.
@@ -81,7 +81,7 @@ impl UnsettledEnds {
         let (id, at) = (record.id, happening.at);
         if let (Some(session), Some(by)) = (record.session, happening.deleted_by) {
             let end = if happening.event == LockEvent::Left { ContenderEnd::Left } else { ContenderEnd::Released };
-            push(&mut self.deleted, DeletedNode { id, session, at, by, end });
+            push(&mut self.deleted, UnsettledNode { id, session, at, by, end });
         }
         if !happening.may_have_expired {
             return ContenderEnd::Gone;
@@ -148,7 +148,7 @@ fn push<T>(waiting: &mut VecDeque<T>, one: T) {
     waiting.push_back(one);
 }
 
-fn is_own_deletion(view: &ServerView, deleted: &DeletedNode) -> bool {
+fn is_own_deletion(view: &ServerView, deleted: &UnsettledNode) -> bool {
     view.connection_of(deleted.session).is_some_and(|(member, connection)| {
         member.provenance.can_prove()
             && connection.last_operation.as_deref() == Some(DELETE)

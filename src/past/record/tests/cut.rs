@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::exactness::{act, assert_same, record_step};
 use super::fixture::{ALL, ConsoleFixture, SMALL};
 use crate::record::history::{PastContender, PastWindow};
-use crate::record::{CutError, CutOptions, Damage, DamagedSegment, RecordOptions, Store, cut, decode};
+use crate::record::{CutError, CutOptions, DamagedSegment, RecordOptions, SegmentDamage, Store, cut, decode};
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 
 /// Cuts a time range out into a file beside the recording.
@@ -206,7 +206,10 @@ fn damaged_segments_are_named_and_are_gaps_in_the_file() {
         .execute("UPDATE chunk SET entries = zeroblob(50) WHERE segment = ?1", [broken.id])
         .unwrap();
     let (from, to) = (times[0], times[59]);
-    assert_eq!(cut_out(&fixture, from, to).unwrap(), [DamagedSegment { segment: broken, damage: Damage::Checksum }]);
+    assert_eq!(
+        cut_out(&fixture, from, to).unwrap(),
+        [DamagedSegment { segment: broken, damage: SegmentDamage::Checksum }]
+    );
     let small = window(&target(&fixture), from, to);
     let gap = small.gaps.iter().find(|gap| gap.reason.contains("damaged")).unwrap();
     assert_eq!((gap.from, gap.to), (broken.from, Some(broken.until)));
@@ -218,7 +221,7 @@ fn damaged_segments_are_named_and_are_gaps_in_the_file() {
     }
     fs::remove_file(target(&fixture)).unwrap();
     let all_broken = cut_out(&fixture, Timestamp(broken.from.0 + 1), Timestamp(broken.until.0 - 1));
-    assert!(matches!(all_broken, Err(CutError::Damaged(Damage::Checksum))));
+    assert!(matches!(all_broken, Err(CutError::Damaged(SegmentDamage::Checksum))));
     assert_eq!(names_beside(&fixture), [""; 0]);
 }
 

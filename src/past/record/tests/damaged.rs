@@ -6,7 +6,7 @@ use fastrand::Rng;
 use rusqlite::Connection;
 
 use super::fixture::{ALL, CONNECT, ConsoleFixture, SMALL, json};
-use crate::record::{Damage, Past, Playback, PlaybackStep, ReadError, Recorder, StoreError};
+use crate::record::{Past, Playback, PlaybackStep, ReadError, Recorder, SegmentDamage, StoreError};
 use lockscope_base::znode::Timestamp;
 
 /// Returns a recording with several segments, in one file.
@@ -105,11 +105,11 @@ fn a_damaged_segment_is_left_out_and_later_ones_are_read_as_they_were_shown() {
     for (damage, of) in [
         (
             "UPDATE keyframe SET state = x'00' WHERE segment % 3 = 0; UPDATE chunk SET entries = x'28B52FFD' WHERE segment % 3 = 0",
-            Damage::Checksum,
+            SegmentDamage::Checksum,
         ),
-        ("UPDATE chunk SET entries = zeroblob(50) WHERE segment % 3 = 0", Damage::Checksum),
-        ("DELETE FROM chunk WHERE segment % 3 = 0", Damage::Entries),
-        ("UPDATE chunk SET entries = 'text' WHERE segment % 3 = 0", Damage::Pages),
+        ("UPDATE chunk SET entries = zeroblob(50) WHERE segment % 3 = 0", SegmentDamage::Checksum),
+        ("DELETE FROM chunk WHERE segment % 3 = 0", SegmentDamage::Entries),
+        ("UPDATE chunk SET entries = 'text' WHERE segment % 3 = 0", SegmentDamage::Pages),
     ] {
         let fixture = recording();
         Connection::open(&fixture.path).unwrap().execute_batch(damage).unwrap();

@@ -14,7 +14,7 @@ use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use lockscope_model::report::json::to_string;
-use lockscope_model::report::{Ensemble, Snapshot};
+use lockscope_model::report::{ReportedEnsemble, Snapshot};
 use lockscope_model::server_view::{
     Absence, AbsenceReason, Connection, Expiry, ListedSession, Listing, MemberExtras, MemberProgress, MemberView,
     ServerMode, ServerView, WatchTotals, WatchedPath,
@@ -218,7 +218,7 @@ impl ConsoleFixture {
 }
 
 pub fn json(table: &LockTable, diagnosis: &Diagnosis, at: Timestamp) -> String {
-    let ensemble = Ensemble::new(CONNECT, table.session()).with_view(table.view());
+    let ensemble = ReportedEnsemble::new(CONNECT, table.session()).with_view(table.view());
     to_string(&Snapshot::new(&ensemble, table, at).with_diagnosis(diagnosis)).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! Tests of the bounds on memory and time.
 
 use super::*;
-use crate::tree::{Acl, Id};
+use crate::tree::{Id, NodeAcl};
 
 fn with(options: SandboxConfig) -> Machine {
     Machine::new(options, [7; PASSWORD_BYTES], NOW)
@@ -41,7 +41,7 @@ fn watch(xid: i32, path: &str) -> Vec<u8> {
     })
 }
 
-fn set_acl(path: &str, acls: &[Acl]) -> Vec<u8> {
+fn set_acl(path: &str, acls: &[NodeAcl]) -> Vec<u8> {
     request(1, op::SET_ACL, |out| {
         out.put_text(path);
         out.put_acls(acls);
@@ -58,7 +58,7 @@ fn sum(machine: &Machine) -> usize {
 fn acls_are_refused_when_memory_is_used_up_and_when_they_are_too_many() {
     let mut machine = with(SandboxConfig { max_memory: 200_000, ..SandboxConfig::default() });
     let id = session(&mut machine, 5000);
-    let user = |n: usize, length: usize| Acl {
+    let user = |n: usize, length: usize| NodeAcl {
         permissions: 31,
         id: Id::new("digest", &format!("{n}:{}", "x".repeat(length))),
     };

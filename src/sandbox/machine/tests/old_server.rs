@@ -1,10 +1,10 @@
 //! What a server of 3.5 does not know, and what its words say.
 
 use super::*;
-use crate::config::Behaviour;
+use crate::config::ServerBehaviour;
 
 fn old_machine() -> Machine {
-    let options = SandboxConfig { behaviour: Behaviour::ZooKeeper35, ..SandboxConfig::default() };
+    let options = SandboxConfig { behaviour: ServerBehaviour::ZooKeeper35, ..SandboxConfig::default() };
     Machine::new(options, [7; PASSWORD_BYTES], NOW)
 }
 

@@ -6,7 +6,7 @@ use clap::Arg;
 
 use super::*;
 use crate::cli::config;
-use crate::cli::options::Merge;
+use crate::cli::options::Override;
 use crate::cli::resolved::{Environment, ResolvedOptions};
 
 /// Returns an option with a value that it takes and that is not its default.

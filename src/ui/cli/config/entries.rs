@@ -35,7 +35,7 @@ enum Hinders {
 
 /// A wrong entry of a config file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cli) struct Mistake {
+pub struct Mistake {
     path: PathBuf,
     /// The line, counted from 1.
     line: usize,

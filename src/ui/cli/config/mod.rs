@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::options::{Merge, SharedOptions};
+use super::options::{Override, SharedOptions};
 use crate::tui::{Bindings, OwnCommand, ScreensChosen};
 use entries::{Mistakes, OptionEntries, SoundEntries};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_files as files;
 use lockscope_files::{FileError, Sensitivity};
 use lockscope_live::zk;
-use lockscope_model::diagnose::Flapping;
+use lockscope_model::diagnose::FlappingLimit;
 use lockscope_model::queue::Expectation;
 
 pub use entries::Mistake;
@@ -64,7 +64,7 @@ pub(super) struct Config {
     /// What the user expects of elections.
     pub expected: Vec<Expectation>,
     /// When leadership flaps.
-    pub flapping: Flapping,
+    pub flapping: FlappingLimit,
     /// The key bindings that differ from the defaults.
     pub bindings: Bindings,
     /// The initial columns, order and filter of the lists.

@@ -18,7 +18,7 @@ use crate::cli::options;
 use crate::tui::{Bindings, CommandOutput, OwnCommand, OwnProgram, Screen, ScreenChoices, ScreensChosen, WantedKeys};
 use lockscope_base::recipe::{BadRecipe, Definition, LockKind, NameRole, OwnRecipe, PathPattern, Recipe};
 use lockscope_base::znode::ZnodePath;
-use lockscope_model::diagnose::Flapping;
+use lockscope_model::diagnose::FlappingLimit;
 use lockscope_model::queue::Expectation;
 
 /// The most recipes in one file.
@@ -170,7 +170,11 @@ fn read_expectation(
 }
 
 /// Reads the `[flapping]` table. A value that is wrong or missing is that of `otherwise`.
-pub fn read_flapping(all: &Spanned<DeValue<'_>>, otherwise: Flapping, mistakes: &mut Mistakes<'_>) -> Flapping {
+pub fn read_flapping(
+    all: &Spanned<DeValue<'_>>,
+    otherwise: FlappingLimit,
+    mistakes: &mut Mistakes<'_>,
+) -> FlappingLimit {
     let Some(table) = all.get_ref().as_table() else {
         mistakes.record(all.span(), "flapping is a table: write [flapping], and changes and within below");
         return otherwise;
@@ -183,7 +187,7 @@ pub fn read_flapping(all: &Spanned<DeValue<'_>>, otherwise: Flapping, mistakes: 
     if within.is_some_and(|within| within > MAX_WITHIN) {
         mistakes.record(all.span(), "within: changes of leader are counted for a day at most");
     }
-    Flapping {
+    FlappingLimit {
         changes: changes.map_or(otherwise.changes, std::num::NonZeroU32::get),
         within: within.filter(|within| *within <= MAX_WITHIN).unwrap_or(otherwise.within),
     }

@@ -158,26 +158,26 @@ pub fn per(of: u64, all: u64) -> f64 {
 }
 
 /// A title above several columns.
-struct Group {
+struct ColumnGroup {
     title: &'static str,
     columns: &'static [&'static str],
 }
 
 /// The columns that compare herd and chain.
-const HERD_AND_CHAIN: [Group; 5] = [
-    Group { title: "", columns: &["CLIENTS"] },
-    Group { title: "ACQUISITIONS/S", columns: &["herd", "chain", "ratio"] },
-    Group { title: "EVENTS AN ACQUISITION", columns: &["herd", "chain", "ratio"] },
-    Group { title: "AT MOST", columns: &["herd", "chain"] },
-    Group { title: "SERVERS SAY", columns: &["herd", "chain"] },
+const HERD_AND_CHAIN: [ColumnGroup; 5] = [
+    ColumnGroup { title: "", columns: &["CLIENTS"] },
+    ColumnGroup { title: "ACQUISITIONS/S", columns: &["herd", "chain", "ratio"] },
+    ColumnGroup { title: "EVENTS AN ACQUISITION", columns: &["herd", "chain", "ratio"] },
+    ColumnGroup { title: "AT MOST", columns: &["herd", "chain"] },
+    ColumnGroup { title: "SERVERS SAY", columns: &["herd", "chain"] },
 ];
 
 /// The columns that compare the chain and the look-ahead chain.
-const CHAIN_AND_AHEAD: [Group; 4] = [
-    Group { title: "", columns: &["CLIENTS"] },
-    Group { title: "ACQUISITIONS/S", columns: &["chain", "ahead", "ratio"] },
-    Group { title: "EVENTS AN ACQUISITION", columns: &["chain", "ahead"] },
-    Group { title: "REQUESTS AN ACQUISITION", columns: &["chain", "ahead"] },
+const CHAIN_AND_AHEAD: [ColumnGroup; 4] = [
+    ColumnGroup { title: "", columns: &["CLIENTS"] },
+    ColumnGroup { title: "ACQUISITIONS/S", columns: &["chain", "ahead", "ratio"] },
+    ColumnGroup { title: "EVENTS AN ACQUISITION", columns: &["chain", "ahead"] },
+    ColumnGroup { title: "REQUESTS AN ACQUISITION", columns: &["chain", "ahead"] },
 ];
 
 /// The gap between two groups.
@@ -228,14 +228,14 @@ fn comparison_heading(runs: &[ComparedFleets]) -> String {
 }
 
 /// Returns one line per run, below the titles of the groups and columns.
-fn lines(groups: &[Group], runs: impl Iterator<Item = Vec<String>>) -> String {
+fn lines(groups: &[ColumnGroup], runs: impl Iterator<Item = Vec<String>>) -> String {
     let columns = groups.iter().flat_map(|group| group.columns);
     let mut rows = vec![columns.map(|column| (*column).to_owned()).collect()];
     rows.extend(runs);
     let width = |column: usize| rows.iter().map(|row: &Vec<String>| row[column].len()).max().unwrap_or_default();
     let mut widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     let (mut titles, mut first) = (Vec::new(), 0);
-    for Group { title, columns } in groups {
+    for ColumnGroup { title, columns } in groups {
         let widths = &mut widths[first..first + columns.len()];
         let whole = widths.iter().sum::<usize>() + columns.len() - 1;
         widths[0] += title.len().saturating_sub(whole);
@@ -245,7 +245,7 @@ fn lines(groups: &[Group], runs: impl Iterator<Item = Vec<String>>) -> String {
     let mut text = titles.join(GROUP_GAP).trim_end().to_owned() + "\n";
     for row in &rows {
         let mut cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
-        let group = |group: &Group| cells.by_ref().take(group.columns.len()).collect::<Vec<_>>().join(" ");
+        let group = |group: &ColumnGroup| cells.by_ref().take(group.columns.len()).collect::<Vec<_>>().join(" ");
         text += &groups.iter().map(group).collect::<Vec<_>>().join(GROUP_GAP);
         text.push('\n');
     }

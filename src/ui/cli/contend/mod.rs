@@ -32,11 +32,11 @@ use figures::clients;
 use lockscope_base::time::now;
 use lockscope_lab::contend;
 use lockscope_lab::contend::{
-    ComparedFleets, Comparison, Fleet, FleetOptions, FleetOutcome, FleetStatus, Progress, Scenario,
+    CompareProgress, ComparedFleets, Comparison, Fleet, FleetOptions, FleetOutcome, FleetStatus, Scenario,
 };
 use lockscope_live::deadline::until;
 use lockscope_live::zk;
-use lockscope_live::zk::four_letter::Word;
+use lockscope_live::zk::four_letter::FourLetterWord;
 use lockscope_live::zk::survey::ViewBy;
 use lockscope_live::zk::{ConnectOptions, Dialer, SessionRole, close_session};
 use lockscope_model::server_view::SyncSettings;
@@ -172,7 +172,7 @@ async fn play_all(
             () = timeout.expired() => gave_up.set(true),
         }
     };
-    let report = |progress: &Progress<'_>| {
+    let report = |progress: &CompareProgress<'_>| {
         timeout.update(progress.fleet, progress.status);
         line.show(Instant::now(), || of(progress.status, Some((progress.fleet, progress.of))));
     };
@@ -404,7 +404,7 @@ async fn find_short_sessions(fleet: &FleetOptions, asked: Duration) -> Option<St
         return None;
     }
     let dialer = Dialer::new(&fleet.connection).await.ok()?;
-    let answers = dialer.ask_each(Word::Conf).await;
+    let answers = dialer.ask_each(FourLetterWord::Conf).await;
     let settings = answers.into_iter().filter_map(|(_, answer)| SyncSettings::from_conf(&answer.ok()?.text));
     let settings = settings.max_by_key(|settings| settings.safe_session_timeout())?;
     // The servers bound the timeout, so only a session shows the real value.

@@ -26,7 +26,7 @@ const DEFAULT_LEASES: NonZeroU32 = NonZeroU32::new(2).expect("two is not zero");
 /// The options of `lockscope contend`.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
-pub(in crate::cli) struct ContendOptions {
+pub struct ContendOptions {
     /// Node of the lock; it and its parents are created when they are missing, and deleted at the
     /// end
     #[arg(long, value_name = "PATH")]
@@ -62,7 +62,7 @@ pub(in crate::cli) struct ContendOptions {
 /// The options of `lockscope compare`.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
-pub(in crate::cli) struct CompareOptions {
+pub struct CompareOptions {
     /// The herd queues at PATH/herd, the chains at PATH/chain and PATH/chain-ahead; missing nodes
     /// are created, and deleted at the end
     #[arg(long, value_name = "PATH", default_value = "/lockscope")]

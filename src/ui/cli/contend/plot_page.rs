@@ -13,7 +13,7 @@ use lockscope_base::znode::Timestamp;
 use lockscope_lab::contend::{ComparedFleets, Comparison, FleetOptions, FleetOutcome, Scenario};
 use lockscope_lab::plot::{Curve, CurveLook, CurvePoint, LineChart, PlotPage, PlotRow, PlotTable, PlotUnit, PlotValue};
 use lockscope_live::zk::Dialer;
-use lockscope_live::zk::four_letter::Word;
+use lockscope_live::zk::four_letter::FourLetterWord;
 use lockscope_model::server_view::four_letter::srvr;
 use lockscope_model::text::human::{count, date_and_time, latency, rate, ratio};
 
@@ -331,7 +331,7 @@ pub struct RunConditions {
 pub async fn server_versions(fleet: &FleetOptions) -> Vec<String> {
     let asked = async {
         let dialer = Dialer::new(&fleet.connection).await.ok()?;
-        Some(dialer.ask_each(Word::Srvr).await)
+        Some(dialer.ask_each(FourLetterWord::Srvr).await)
     };
     let answers = if fleet.asks_servers { timeout(MAX_VERSION_WAIT, asked).await.ok().flatten() } else { None };
     let answers = answers.into_iter().flatten().filter_map(|(_, answer)| answer.ok());

@@ -19,7 +19,7 @@ use lockscope_base::recipe::Recipe;
 use lockscope_base::time::now;
 use lockscope_base::znode::{ZnodePath, ZnodeStat, escaped};
 use lockscope_live::admin;
-use lockscope_live::admin::empties::{Empties, EmptiesReport, Group};
+use lockscope_live::admin::empties::{Empties, EmptiesReport, EmptyGroup};
 use lockscope_live::admin::examine::{lock_places, survey};
 use lockscope_live::admin::{Action, Audit, Confirmation, DeletePlan, NoPlan};
 use lockscope_live::zk::stat_of;
@@ -185,7 +185,7 @@ pub fn show_emptied(out: &mut impl Write, report: &EmptiesReport) -> io::Result<
     if report.failed { Ok(()) } else { writeln!(out, "{}", escaped(&report.sentence())) }
 }
 
-fn first(out: &mut impl Write, group: &Group) -> io::Result<()> {
+fn first(out: &mut impl Write, group: &EmptyGroup) -> io::Result<()> {
     for path in &group.first {
         writeln!(out, "  {}", escaped(path.as_str()))?;
     }

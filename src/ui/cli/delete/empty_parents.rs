@@ -17,7 +17,7 @@ use super::{DeleteOptions, confirm};
 use lockscope_base::time::now;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::admin::audit::Subject;
-use lockscope_live::admin::empties::{Empties, EmptiesFacts, EmptiesReport, EmptyExaminer, Search};
+use lockscope_live::admin::empties::{Empties, EmptiesFacts, EmptiesReport, EmptiesSearch, EmptyExaminer};
 use lockscope_live::admin::{Action, Audit, Confirmed, DeletePlan, Permission, Who};
 use lockscope_live::zk::survey::survey_once;
 use lockscope_live::{admin, zk};
@@ -109,7 +109,7 @@ impl EmptiesRun<'_> {
     async fn find(&self) -> anyhow::Result<Empties> {
         let table = self.read().await?;
         let (below, older_than, patience) = (self.below, self.older_than, self.settings.timeout);
-        let empties = Search { table: &table, below, older_than, patience }.run(&self.client).await?;
+        let empties = EmptiesSearch { table: &table, below, older_than, patience }.run(&self.client).await?;
         let plan = empties.plan.in_production(self.settings.production.as_deref());
         Ok(Empties { plan, ..empties })
     }

@@ -14,17 +14,17 @@ use serde::Serialize;
 use super::ensembles::{OpenWith, Sought};
 use super::footer::Leaving;
 use super::list::{Find, List, to_json};
-use super::own_output::{CommandReport, OwnOutput, Question};
+use super::own_output::{CommandReport, OwnOutput, OwnQuestion};
 use super::{
-    App, ConfigChange, Effect, EnsembleReport, Filter, FoundLocks, Key, PromptPurpose, Screen, ScreensChosen, Shown,
-    Update, WatchedEnsembles, World,
+    App, ConfigChange, Effect, EnsembleReport, Filter, FoundLocks, Key, PromptPurpose, Screen, ScreenWorld,
+    ScreensChosen, Shown, Update, WatchedEnsembles,
 };
 use crate::tui::keymap::{Command, FixedKey};
 use crate::tui::own_command::{CommandOutput, OwnCommand, OwnValues, PreparedCommand, host_of};
 use crate::tui::page::{BORDER, Scroll};
 use lockscope_base::znode::{Timestamp, ZnodePath, escaped, must_be_escaped};
 use lockscope_model::queue::{ConnectionState, LockQueue};
-use lockscope_model::report::{Ensemble, SCHEMA, Snapshot, rfc3339};
+use lockscope_model::report::{ReportedEnsemble, SCHEMA, Snapshot, rfc3339};
 use lockscope_model::summary::EnsembleSummary;
 use lockscope_model::text::human::plural;
 use lockscope_past::record::LiveState;
@@ -209,7 +209,7 @@ fn harmless(text: String) -> String {
 struct Export<'a, T> {
     schema: u32,
     taken_at: Option<String>,
-    ensemble: &'a Ensemble,
+    ensemble: &'a ReportedEnsemble,
     #[serde(flatten)]
     content: T,
 }
@@ -247,13 +247,13 @@ impl App {
         to_json(&snapshot.with_locks(locks).with_diagnosis(world.diagnosis()))
     }
 
-    fn ensemble(&self) -> Ensemble {
+    fn ensemble(&self) -> ReportedEnsemble {
         let table = self.world().table();
         let session = match table.connection() {
             ConnectionState::Connected { session, .. } => Some(*session),
             _ => None,
         };
-        Ensemble::new(&self.settings().connect, session).with_view(table.view())
+        ReportedEnsemble::new(&self.settings().connect, session).with_view(table.view())
     }
 
     /// The user's command with that key on this screen.
@@ -289,7 +289,7 @@ impl App {
             self.shown.is_live() && (self.navigation.screen == Screen::Ensembles || self.world().table().is_live());
         let of_past = !is_current;
         if own.confirm || of_past {
-            self.own_runs.question = Some(Question { command, of_past, scroll: Scroll::default() });
+            self.own_runs.question = Some(OwnQuestion { command, of_past, scroll: Scroll::default() });
             return Update::redraw();
         }
         self.start_own(command)
@@ -405,7 +405,7 @@ impl App {
     /// Shows the state of an ensemble that was watched before.
     #[must_use]
     pub fn with_live(mut self, live: LiveState, now: Timestamp) -> Self {
-        self.live = World::followed(live, now);
+        self.live = ScreenWorld::followed(live, now);
         self.arrange_lists(&ScreensChosen::default());
         self.arrange();
         self
@@ -415,7 +415,7 @@ impl App {
     /// them.
     pub fn take_ensembles(&mut self) -> Option<(Box<WatchedEnsembles>, LiveState)> {
         let ensembles = self.ensembles.take()?;
-        let empty = World::new(self.settings.table(), self.settings.thresholds);
+        let empty = ScreenWorld::new(self.settings.table(), self.settings.thresholds);
         Some((ensembles, std::mem::replace(&mut self.live, empty).into_live()))
     }
 

@@ -207,8 +207,8 @@ impl WatchedEnsembles {
     }
 
     /// What happened, the oldest first, in the ensembles that pass the filter.
-    pub fn events(&self) -> impl Iterator<Item = &EnsembleEvent> {
-        let passes = |event: &&EnsembleEvent| {
+    pub fn events(&self) -> impl Iterator<Item = &ListedEvent> {
+        let passes = |event: &&ListedEvent| {
             self.filter.is_empty() || self.named(&event.ensemble).is_some_and(|row| row.passes(&self.filter))
         };
         self.events.each().filter(passes)
@@ -481,7 +481,7 @@ pub enum EnsembleNews {
 
 /// What happened in one of several ensembles.
 #[derive(Clone, Debug)]
-pub struct EnsembleEvent {
+pub struct ListedEvent {
     /// The time of the summary that first showed it, by this machine's clock.
     pub at: Timestamp,
     pub ensemble: Arc<str>,
@@ -491,20 +491,20 @@ pub struct EnsembleEvent {
 /// The events of all ensembles, the oldest first.
 #[derive(Clone, Debug, Default)]
 struct EventLog {
-    events: VecDeque<EnsembleEvent>,
+    events: VecDeque<ListedEvent>,
     /// The ensembles of which the last told state is that they cannot be seen.
     unseen: BTreeSet<Arc<str>>,
 }
 
 impl EventLog {
-    fn each(&self) -> impl Iterator<Item = &EnsembleEvent> {
+    fn each(&self) -> impl Iterator<Item = &ListedEvent> {
         self.events.iter()
     }
 
     /// Adds what has changed in an ensemble. Returns the number of new findings that somebody
     /// should look at.
     fn compare(&mut self, name: &Arc<str>, before: Option<&EnsembleSummary>, after: &EnsembleSummary) -> usize {
-        let mut add = |news| self.events.push_back(EnsembleEvent { at: after.at, ensemble: Arc::clone(name), news });
+        let mut add = |news| self.events.push_back(ListedEvent { at: after.at, ensemble: Arc::clone(name), news });
         let (was, is) = (before.map(|before| before.state.kind()), after.state.kind());
         let is_told = match is {
             StateKind::Live => self.unseen.remove(name),

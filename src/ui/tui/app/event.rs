@@ -1,13 +1,13 @@
 //! The events that change the state of the screen, and the effects that it returns.
 //!
 //! Besides plain values they carry two requests with their replies: what is written into the past
-//! or taken in from logs ([`TakeIn`], [`TakenIn`], [`Recorded`]), and a move through a recording
+//! or taken in from logs ([`TakeIn`], [`TakenIn`], [`RecordedSize`]), and a move through a recording
 //! ([`Travel`], [`Arrival`]).
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{CommandReport, ConfigChange, EnsembleReport, Filter, FleetSide, Tour, World};
+use super::{CommandReport, ConfigChange, EnsembleReport, Filter, FleetSide, ScreenWorld, Tour};
 use crate::tui::keymap::key::{Key, Mouse};
 use crate::tui::own_command::PreparedCommand;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
@@ -96,7 +96,7 @@ pub enum Event {
     /// The result of an [`Effect::Travel`].
     Arrived(Box<Arrival>),
     /// The result of an [`Effect::Record`].
-    Recorded(Box<Recorded>),
+    Recorded(Box<RecordedSize>),
     /// The folders with the files of servers on this machine.
     ServerFilesFound(Vec<PathBuf>),
     /// The result of an [`Effect::TakeIn`]: a failure is a part of a sentence.
@@ -205,7 +205,7 @@ impl Update {
 
 /// The result of an [`Effect::Record`](super::Effect::Record).
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RecordedSize {
     /// The earliest moment that can be replayed; `None` when there is none.
     pub since: Option<Timestamp>,
     /// Why writing fails at the moment, as a sentence without a full stop.
@@ -290,7 +290,7 @@ pub struct Arrival {
 #[derive(Clone, Debug)]
 pub enum Arrived {
     /// The whole state.
-    World(Box<World>),
+    World(Box<ScreenWorld>),
     /// The entries since the moment shown before.
     Entries(Vec<TimedEntry>),
     /// The move failed: why the shown moment stays, as a sentence.

@@ -12,11 +12,11 @@ use super::contend::{CannotJoin, Destination, FleetSide, Fleets, SlowMotion};
 use super::list::List;
 use super::{
     App, Area, AuditLog, Cursor, Deletion, EnsembleRow, Filter, Layout, Notice, Pane, Paused, Prompt, Replay, Screen,
-    Settings, Tags, Tour, WatchedEnsembles, Working, World,
+    ScreenWorld, Settings, Tags, Tour, WatchedEnsembles, Working,
 };
 use crate::tui::app::contend::clients::FleetComparison;
 use crate::tui::keymap::{Bindings, Command};
-use crate::tui::page::{Columns, Tone, Writer};
+use crate::tui::page::{Columns, PageWriter, Tone};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{ClientId, ClientStatus};
 use lockscope_live::admin::audit::AuditEntry;
@@ -27,12 +27,12 @@ use lockscope_model::text::human::time_of_day;
 impl App {
     /// The state on the screen: the ensemble now, the ensemble when the screen was paused, or a
     /// moment of a recording.
-    pub fn world(&self) -> &World {
+    pub fn world(&self) -> &ScreenWorld {
         self.shown.world(&self.live)
     }
 
     /// The state that a pause does not stop: the ensemble, or a recording.
-    pub(super) fn followed(&self) -> &World {
+    pub(super) fn followed(&self) -> &ScreenWorld {
         self.shown.followed(&self.live)
     }
 
@@ -125,8 +125,8 @@ impl App {
         Charset::new(self.settings.ascii)
     }
 
-    pub(super) fn writer(&self, columns: Columns, area: Area) -> Writer {
-        Writer::in_box(columns, area.width, self.charset())
+    pub(super) fn writer(&self, columns: Columns, area: Area) -> PageWriter {
+        PageWriter::in_box(columns, area.width, self.charset())
     }
 
     /// The note "as of TIME" for a stale state; `None` when the state is up to date, or when
@@ -143,12 +143,12 @@ impl App {
     }
 
     /// Applies `with` to the live state, and to the shown state if that is another one.
-    pub(super) fn each_world(&mut self, with: impl FnMut(&mut super::World)) {
+    pub(super) fn each_world(&mut self, with: impl FnMut(&mut super::ScreenWorld)) {
         self.shown.each_world(&mut self.live, with);
     }
 
     /// The shown state, for rebuilding its rows.
-    pub(super) fn shown_world_mut(&mut self) -> &mut super::World {
+    pub(super) fn shown_world_mut(&mut self) -> &mut super::ScreenWorld {
         self.shown.world_mut(&mut self.live)
     }
 

@@ -27,7 +27,7 @@ use lockscope_model::text::human::{bounded, count, date_and_time, duration, exac
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     typed: String,
-    words: Vec<Word>,
+    words: Vec<FilterWord>,
     wrong: Option<String>,
 }
 
@@ -80,7 +80,7 @@ impl Filter {
     /// Returns whether the filter may match a figure, such as a duration, which can change with
     /// time alone.
     pub fn may_be_of_figures(&self) -> bool {
-        self.words.iter().any(Word::may_be_of_figures)
+        self.words.iter().any(FilterWord::may_be_of_figures)
     }
 
     /// Starts to match the texts of a row.
@@ -110,14 +110,14 @@ impl Filter {
 /// The words of a filter, and which of them occur in the texts of one row that were searched so
 /// far.
 pub struct Matching<'f> {
-    words: &'f [Word],
+    words: &'f [FilterWord],
     /// One bit per word, set once the word was found.
     found: u32,
 }
 
 impl<'f> Matching<'f> {
     /// Creates the state before any text was searched.
-    fn new(words: &'f [Word]) -> Self {
+    fn new(words: &'f [FilterWord]) -> Self {
         Self { words, found: 0 }
     }
     /// Searches a text for the words that were not found yet.
@@ -148,7 +148,7 @@ impl<'f> Matching<'f> {
     /// Searches a figure or a time, which is built only if a missing word can match one. Most words
     /// cannot.
     pub fn figure(&mut self, text: impl FnOnce() -> String) -> &mut Self {
-        if self.missing().any(Word::may_be_of_figures) {
+        if self.missing().any(FilterWord::may_be_of_figures) {
             self.made(text);
         }
         self
@@ -158,9 +158,9 @@ impl<'f> Matching<'f> {
     pub fn session(&mut self, session: Option<SessionId>) -> &mut Self {
         // Most words cannot occur in a session's id, which has only `x` and hex digits. The id is
         // not formatted for them.
-        let may_be = |word: &Word| match &word.pattern {
-            Pattern::Text(text) => text.bytes().all(|byte| byte == b'x' || byte.is_ascii_hexdigit()),
-            Pattern::Regex(_) => true,
+        let may_be = |word: &FilterWord| match &word.pattern {
+            FilterPattern::Text(text) => text.bytes().all(|byte| byte == b'x' || byte.is_ascii_hexdigit()),
+            FilterPattern::Regex(_) => true,
         };
         match session.filter(|_| self.missing().any(may_be)) {
             Some(session) => self.made(|| session.to_string()),
@@ -194,7 +194,7 @@ impl<'f> Matching<'f> {
         self.words.iter().enumerate().all(|(at, word)| (self.found & (1 << at) != 0) != word.inverse)
     }
 
-    fn missing(&self) -> impl Iterator<Item = &Word> {
+    fn missing(&self) -> impl Iterator<Item = &FilterWord> {
         self.words.iter().enumerate().filter(|(at, _)| self.found & (1 << at) == 0).map(|(_, word)| word)
     }
 }
@@ -209,26 +209,30 @@ const MAX_PATTERN_LENGTH: usize = 500;
 const MAX_PATTERN_MEMORY: usize = 1 << 20;
 
 #[derive(Clone, Debug)]
-struct Word {
+struct FilterWord {
     /// Whether a row with the word does not pass.
     pub inverse: bool,
-    pub pattern: Pattern,
+    pub pattern: FilterPattern,
 }
 
 #[derive(Clone, Debug)]
-enum Pattern {
+enum FilterPattern {
     /// A literal text, in lower case.
     Text(String),
     Regex(Regex),
 }
 
-impl Word {
+impl FilterWord {
     /// Returns whether every row that passes this word also passes `other`.
     pub fn implies(&self, other: &Self) -> bool {
         match (&self.pattern, &other.pattern) {
-            (Pattern::Text(own), Pattern::Text(known)) if self.inverse && other.inverse => known.contains(own),
-            (Pattern::Text(own), Pattern::Text(known)) if !self.inverse && !other.inverse => own.contains(known),
-            (Pattern::Regex(own), Pattern::Regex(known)) => {
+            (FilterPattern::Text(own), FilterPattern::Text(known)) if self.inverse && other.inverse => {
+                known.contains(own)
+            }
+            (FilterPattern::Text(own), FilterPattern::Text(known)) if !self.inverse && !other.inverse => {
+                own.contains(known)
+            }
+            (FilterPattern::Regex(own), FilterPattern::Regex(known)) => {
                 self.inverse == other.inverse && own.as_str() == known.as_str()
             }
             _ => false,
@@ -237,31 +241,31 @@ impl Word {
 
     pub fn may_be_of_figures(&self) -> bool {
         match &self.pattern {
-            Pattern::Text(text) => text.bytes().any(|byte| byte.is_ascii_digit()),
-            Pattern::Regex(_) => true,
+            FilterPattern::Text(text) => text.bytes().any(|byte| byte.is_ascii_digit()),
+            FilterPattern::Regex(_) => true,
         }
     }
 
     /// Returns the byte ranges where the word matches in a text, at most `most` of them.
     pub fn places(&self, text: &str, most: usize) -> Vec<Range<usize>> {
         match &self.pattern {
-            Pattern::Regex(regex) => {
+            FilterPattern::Regex(regex) => {
                 let found = regex.find_iter(text).map(|found| found.range());
                 found.filter(|range| !range.is_empty()).take(most).collect()
             }
-            Pattern::Text(folded) => places_of(folded, text).take(most).collect(),
+            FilterPattern::Text(folded) => places_of(folded, text).take(most).collect(),
         }
     }
 
     pub fn is_in(&self, text: &str) -> bool {
         match &self.pattern {
-            Pattern::Regex(regex) => regex.is_match(text),
-            Pattern::Text(folded) if text.is_ascii() => {
+            FilterPattern::Regex(regex) => regex.is_match(text),
+            FilterPattern::Text(folded) if text.is_ascii() => {
                 let needle = folded.as_bytes();
                 text.len() >= needle.len()
                     && text.as_bytes().windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))
             }
-            Pattern::Text(folded) => text.to_lowercase().contains(folded),
+            FilterPattern::Text(folded) => text.to_lowercase().contains(folded),
         }
     }
 }
@@ -277,7 +281,7 @@ fn places_of<'a>(folded: &'a str, text: &'a str) -> impl Iterator<Item = Range<u
 
 /// Parses the words of a filter. Blanks separate words; a pattern between slashes may contain
 /// blanks.
-fn read_words(typed: &str) -> Result<Vec<Word>, String> {
+fn read_words(typed: &str) -> Result<Vec<FilterWord>, String> {
     let mut words = Vec::new();
     let mut rest = typed.trim_start();
     while !rest.is_empty() {
@@ -287,9 +291,9 @@ fn read_words(typed: &str) -> Result<Vec<Word>, String> {
         } else {
             let end = behind.find(char::is_whitespace).unwrap_or(behind.len());
             let text = behind[..end].to_lowercase();
-            ((!text.is_empty()).then_some(Pattern::Text(text)), &behind[end..])
+            ((!text.is_empty()).then_some(FilterPattern::Text(text)), &behind[end..])
         };
-        words.extend(pattern.map(|pattern| Word { inverse, pattern }));
+        words.extend(pattern.map(|pattern| FilterWord { inverse, pattern }));
         rest = left.trim_start();
     }
     if words.len() > MAX_WORDS {
@@ -312,7 +316,7 @@ fn pattern_end(text: &str) -> Option<usize> {
     inside.match_indices('/').map(|(at, _)| at).find(closes).map(|at| at + 1)
 }
 
-fn compile_pattern(pattern: &str) -> Result<Pattern, String> {
+fn compile_pattern(pattern: &str) -> Result<FilterPattern, String> {
     if pattern.len() > MAX_PATTERN_LENGTH {
         return Err(format!("A pattern has at most {MAX_PATTERN_LENGTH} bytes."));
     }
@@ -321,7 +325,7 @@ fn compile_pattern(pattern: &str) -> Result<Pattern, String> {
         .size_limit(MAX_PATTERN_MEMORY)
         .dfa_size_limit(MAX_PATTERN_MEMORY)
         .build();
-    built.map(Pattern::Regex).map_err(|error| {
+    built.map(FilterPattern::Regex).map_err(|error| {
         let said = error.to_string();
         // The last line says what is wrong; the lines before it mark the position.
         let why = said.lines().next_back().unwrap_or_default().trim_start_matches("error: ").to_owned();

@@ -48,7 +48,7 @@ impl<Id, T: Rows<Id> + ?Sized> Rows<Id> for &T {
 
 /// What the selection follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Anchor<Id> {
+enum ListAnchor<Id> {
     /// The first row, whichever that is.
     #[default]
     First,
@@ -65,22 +65,22 @@ enum Anchor<Id> {
 /// the row that is now at the same position.
 #[derive(Clone, Debug)]
 pub struct Cursor<Id> {
-    anchor: Anchor<Id>,
+    anchor: ListAnchor<Id>,
     rank: usize,
     top: usize,
 }
 
 impl<Id> Cursor<Id> {
     pub fn first() -> Self {
-        Self { anchor: Anchor::First, rank: 0, top: 0 }
+        Self { anchor: ListAnchor::First, rank: 0, top: 0 }
     }
 
     pub fn last() -> Self {
-        Self { anchor: Anchor::Last, rank: 0, top: 0 }
+        Self { anchor: ListAnchor::Last, rank: 0, top: 0 }
     }
 
     pub fn on(id: Id) -> Self {
-        Self { anchor: Anchor::On(id), rank: 0, top: 0 }
+        Self { anchor: ListAnchor::On(id), rank: 0, top: 0 }
     }
 
     /// Returns the position of the selected row.
@@ -95,7 +95,7 @@ impl<Id> Cursor<Id> {
 
     /// Returns whether the selection stays with the last row, whichever that is.
     pub fn follows_last(&self) -> bool {
-        matches!(self.anchor, Anchor::Last)
+        matches!(self.anchor, ListAnchor::Last)
     }
 
     pub fn selected(&self, rows: &(impl Rows<Id> + ?Sized)) -> Option<Id> {
@@ -110,7 +110,7 @@ impl<Id> Cursor<Id> {
     /// Selects the row at this position, or the last row when there are fewer.
     pub fn go(&mut self, rank: usize, rows: &(impl Rows<Id> + ?Sized)) {
         self.rank = rank.min(rows.len().saturating_sub(1));
-        self.anchor = rows.id(self.rank).map_or(Anchor::First, Anchor::On);
+        self.anchor = rows.id(self.rank).map_or(ListAnchor::First, ListAnchor::On);
     }
 
     /// Finds the selected row again after rows came, went or moved, and keeps it within the
@@ -119,11 +119,11 @@ impl<Id> Cursor<Id> {
         let last = rows.len().saturating_sub(1);
         let before = self.rank;
         self.rank = match &self.anchor {
-            Anchor::First => 0,
-            Anchor::Last => last,
-            Anchor::On(id) => rows.rank(id).unwrap_or_else(|| before.min(last)),
+            ListAnchor::First => 0,
+            ListAnchor::Last => last,
+            ListAnchor::On(id) => rows.rank(id).unwrap_or_else(|| before.min(last)),
         };
-        if let Anchor::On(id) = &mut self.anchor
+        if let ListAnchor::On(id) = &mut self.anchor
             && let Some(now) = rows.id(self.rank)
         {
             *id = now;

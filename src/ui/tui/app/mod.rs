@@ -68,7 +68,7 @@ use lockscope_live::zk::survey::WatchersWanted;
 use lockscope_model::members::ComparedNodes;
 use lockscope_model::queue::{Change, ConnectionState};
 use past::{LastLeaders, PastImport};
-use tour::Played;
+use tour::PlayedStep;
 
 pub use crate::tui::keymap::Bindings;
 pub use crate::tui::keymap::key::{Key, Mouse};
@@ -81,11 +81,11 @@ pub use contend::{
 pub use delete::outcome::AuditLog;
 pub use delete::{Deletion, Tags, Working};
 pub use ensembles::{
-    EnsembleEvent, EnsembleNews, EnsembleOrder, EnsembleReport, EnsembleRow, FoundLocks, WatchedEnsembles,
+    EnsembleNews, EnsembleOrder, EnsembleReport, EnsembleRow, FoundLocks, ListedEvent, WatchedEnsembles,
 };
 pub use event::{
-    Arrival, Arrived, AuditReading, Effect, Event, NodeRead, Outline, RaisedFinding, Recorded, TakeIn, TakenIn, Travel,
-    Update,
+    Arrival, Arrived, AuditReading, Effect, Event, NodeRead, Outline, RaisedFinding, RecordedSize, TakeIn, TakenIn,
+    Travel, Update,
 };
 pub use filter::Filter;
 pub use footer::{Notice, Prompt, PromptPurpose};
@@ -97,9 +97,9 @@ pub use lists::queue::{QueueRows, TimelineRows};
 pub use lists::sessions::{SessionDetail, SessionOrder, SessionPlace, SessionRows, SessionWatches};
 pub use lists::waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use lists::{
-    AuditColumn, AuditEntries, ClientColumn, Clients, EnsembleColumn, Ensembles, History, HistoryColumn, HistoryId,
-    HistoryRow, LockColumn, LockRow, Locks, PlaceColumn, Queue, QueueColumn, QueueRow, SessionColumn, SessionPlaceRow,
-    SessionPlaces, Sessions, TimelineColumn, TimelineList, Waits,
+    AuditColumn, AuditEntries, ClientColumn, Clients, EnsembleColumn, Ensembles, HistoryColumn, HistoryId, HistoryList,
+    HistoryRow, LockColumn, LockList, LockRow, PlaceColumn, QueueColumn, QueueList, QueueRow, SessionColumn,
+    SessionList, SessionPlaceRow, SessionPlaces, TimelineColumn, TimelineList, WaitList,
 };
 pub use navigation::Cursors;
 pub use own_output::{CommandEnd, CommandReport, MAX_OUTPUT_BYTES};
@@ -107,10 +107,10 @@ pub use pages::{OpenNode, PAST_BAR_HEIGHT, ShownPage};
 pub use past::{Recording, folder_names};
 pub use screens::SCREENS;
 pub use settings::{ConfigChange, KnownContext, ScreenChoices, ScreensChosen, Settings};
-pub use shown::{Paused, Replay, ReplayedFile, Speed, replay_sentence};
+pub use shown::{Paused, PlaySpeed, Replay, ReplayedFile, replay_sentence};
 pub use timeline::TimelineEntry;
 pub use tour::Tour;
-pub use world::World;
+pub use world::ScreenWorld;
 
 #[cfg(test)]
 mod tests;
@@ -127,7 +127,7 @@ pub struct App {
     /// The wall-clock time of the last event.
     wall: Timestamp,
     /// The live state of the ensemble; empty while a file is replayed.
-    live: World,
+    live: ScreenWorld,
     /// Whether the observer still runs.
     observing: bool,
     /// The recording of the live state; `None` when nothing is recorded.
@@ -156,7 +156,7 @@ impl App {
     /// The state of the screen before the first event.
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
         let mut app = Self {
-            live: World::new(settings.table(), settings.thresholds),
+            live: ScreenWorld::new(settings.table(), settings.thresholds),
             audit: Box::new(AuditLog::new(settings.audit_log.clone())),
             settings,
             size,
@@ -467,9 +467,9 @@ impl App {
         let Some(tour) = &mut self.tour else { return Update::default() };
         match tour.play(self.wall) {
             None => Update::default(),
-            Some(Played::Waits) => Update::redraw(),
-            Some(Played::Does(input)) => self.do_for_presenter(input),
-            Some(Played::Next) => {
+            Some(PlayedStep::Waits) => Update::redraw(),
+            Some(PlayedStep::Does(input)) => self.do_for_presenter(input),
+            Some(PlayedStep::Next) => {
                 let turn = tour.next();
                 self.take_turn(turn)
             }

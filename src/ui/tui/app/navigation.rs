@@ -36,7 +36,7 @@ pub struct Navigation {
     pub pane: Pane,
     /// The scroll position of the text page that has the keys.
     pub scroll: Scroll,
-    pub search: Search,
+    pub search: TextSearch,
     /// The last height of the box below the list, and what this height belongs to.
     pub side: Option<(SideOf, u16)>,
     pub attention: Attention,
@@ -53,7 +53,7 @@ impl Navigation {
 
     /// Gives a pane the keys, and ends the search.
     pub fn go_to_pane(&mut self, pane: Pane) {
-        (self.pane, self.scroll, self.search) = (pane, Scroll::default(), Search::default());
+        (self.pane, self.scroll, self.search) = (pane, Scroll::default(), TextSearch::default());
     }
 
     /// The pane after the one that has the keys, or the one before it, wrapping around.
@@ -84,7 +84,7 @@ impl Default for Navigation {
             node: None,
             pane: Pane::List,
             scroll: Scroll::default(),
-            search: Search::default(),
+            search: TextSearch::default(),
             side: None,
             attention: Attention::default(),
             shows_graph: false,
@@ -187,7 +187,7 @@ impl App {
 
 /// The search on this screen, and the line of a text where it was found.
 #[derive(Clone, Debug, Default)]
-pub struct Search {
+pub struct TextSearch {
     filter: Filter,
     line: Option<usize>,
 }
@@ -226,7 +226,7 @@ impl App {
         if !self.is_searched() {
             return self.set_filter(text);
         }
-        self.navigation.search = Search { filter: Filter::new(text), line: None };
+        self.navigation.search = TextSearch { filter: Filter::new(text), line: None };
         if self.is_narrowed() {
             self.find(Find::Here);
         }
@@ -308,7 +308,7 @@ const MAX_PLACES: usize = 32;
 
 /// A screen, and the lock, session or node that it shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Subject {
+struct ScreenSubject {
     screen: Screen,
     lock: Option<LockName>,
     session: Option<SessionId>,
@@ -318,7 +318,7 @@ struct Subject {
 /// A screen as it was left.
 #[derive(Clone, Debug)]
 struct Place {
-    subject: Subject,
+    subject: ScreenSubject,
     open_node: Option<OpenNode>,
     cursors: Cursors,
     filter: Filter,
@@ -329,7 +329,7 @@ struct Place {
 pub struct WayBack(VecDeque<Place>);
 
 impl WayBack {
-    fn push(&mut self, left: Place, here: &Subject) {
+    fn push(&mut self, left: Place, here: &ScreenSubject) {
         self.0.retain(|place| place.subject != *here && place.subject != left.subject);
         self.0.push_back(left);
         if self.0.len() > MAX_PLACES {
@@ -339,10 +339,10 @@ impl WayBack {
 }
 
 impl App {
-    fn subject(&self) -> Subject {
+    fn subject(&self) -> ScreenSubject {
         let screen = self.navigation.screen;
         let about_lock = matches!(screen, Screen::Queue | Screen::History);
-        Subject {
+        ScreenSubject {
             screen,
             lock: self.navigation.open.clone().filter(|_| about_lock),
             session: self.world().session_detail().session().filter(|_| screen == Screen::Session),

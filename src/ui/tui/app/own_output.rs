@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{App, Area};
 use crate::tui::keymap::{Command, FixedKey};
 use crate::tui::own_command::{OwnCommand, PreparedCommand};
-use crate::tui::page::help::{CommandHelp, Ending};
+use crate::tui::page::help::{CommandHelp, ProgramEnding};
 use crate::tui::page::{Columns, Line, Page, Scroll, help};
 use lockscope_model::text::Charset;
 
@@ -133,7 +133,7 @@ impl OwnOutput {
 
 /// A command that runs if the user says yes.
 #[derive(Debug)]
-pub struct Question {
+pub struct OwnQuestion {
     pub command: PreparedCommand,
     /// Whether its values are of an earlier moment.
     pub of_past: bool,
@@ -143,7 +143,7 @@ pub struct Question {
 /// The user's own commands as they run.
 #[derive(Debug, Default)]
 pub struct OwnRuns {
-    pub question: Option<Question>,
+    pub question: Option<OwnQuestion>,
     pub output: Option<OwnOutput>,
 }
 
@@ -175,9 +175,9 @@ impl App {
         let stop = self.settings.bindings.name(Command::Back);
         let sentence = end.as_ref().map(|end| (end.is_good(), end.sentence(name)));
         let ending = match &sentence {
-            None => Ending::Running(&stop),
-            Some((true, text)) => Ending::Well(text),
-            Some((false, text)) => Ending::Badly(text),
+            None => ProgramEnding::Running(&stop),
+            Some((true, text)) => ProgramEnding::Well(text),
+            Some((false, text)) => ProgramEnding::Badly(text),
         };
         help::page(page, name, shown, &wrapped.1, *left_out, ending)
     }
@@ -193,7 +193,7 @@ impl App {
     }
 
     pub(super) fn own_question_page(&self, area: Area) -> Option<Page> {
-        let Question { command, of_past, .. } = self.own_runs.question.as_ref()?;
+        let OwnQuestion { command, of_past, .. } = self.own_runs.question.as_ref()?;
         let answers = [FixedKey::Yes.name(), FixedKey::No.name()];
         let writer = || self.writer(Columns::SIGNS, area);
         Some(help::question(writer, &command.name, &command.shown(), *of_past, [&answers[0], &answers[1]]))

@@ -10,22 +10,22 @@
 use super::footer::Leaving;
 use super::layout::Wishes;
 use super::screens::Content;
-use super::timeline::{Lately, News, Span};
+use super::timeline::{Lately, News, TimelineSpan};
 use super::{
-    App, Area, Deletion, EnsembleEvent, EnsembleNews, Key, Layout, NodeRead, Pane, PromptPurpose, Screen,
-    TimelineEntry, Update, WatchedEnsembles,
+    App, Area, Deletion, EnsembleNews, Key, Layout, ListedEvent, NodeRead, Pane, PromptPurpose, Screen, TimelineEntry,
+    Update, WatchedEnsembles,
 };
 use crate::tui::keymap::{Command, CommandEntry, FixedKey, command_groups};
 use crate::tui::page::below_lists::{LatelyNews as ShownNews, ShownLately, ShownLeader, ShownSpan};
 use crate::tui::page::node::ReadNode;
 use crate::tui::page::session::{OwnedNodes, SessionEvent, ShownSession};
 use crate::tui::page::{
-    BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, banner, below_lists, deletion, details, entries, help,
+    BORDER, Columns, Focus, Line, Page, PageWriter, Sign, Tone, banner, below_lists, deletion, details, entries, help,
     node, servers, session, test_clients,
 };
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
-use lockscope_lab::demo::Step;
+use lockscope_lab::demo::TourStep;
 use lockscope_model::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockEvent, LockId, LockQueue};
 use lockscope_model::text::human::{count, duration, plural};
 
@@ -121,11 +121,11 @@ impl App {
         let table = self.followed().table();
         let (clock, utc, is_default) = (self.moment(), self.settings.utc, self.settings.connect_is_default);
         let attempt = match (self.is_observing(), self.replay()) {
-            (false, _) => banner::Attempt::Ended,
-            (true, Some(_)) => banner::Attempt::Past,
-            (true, None) => banner::Attempt::GoesOn,
+            (false, _) => banner::ConnectAttempts::Ended,
+            (true, Some(_)) => banner::ConnectAttempts::Past,
+            (true, None) => banner::ConnectAttempts::GoesOn,
         };
-        let of = banner::Connection { table, attempt, is_default, clock, utc };
+        let of = banner::ShownConnection { table, attempt, is_default, clock, utc };
         banner::lines(of, self.size.0, self.charset())
     }
 
@@ -150,7 +150,7 @@ impl App {
     /// The lines that the bar of a recording and the tour's caption take.
     fn caption_height(&self) -> u16 {
         let bar = if self.replay().is_some() { PAST_BAR_HEIGHT } else { 0 };
-        let fill = |step: &Step| self.settings.bindings.fill(&step.caption);
+        let fill = |step: &TourStep| self.settings.bindings.fill(&step.caption);
         let captions = self.tour().map(|tour| tour.scene().steps.iter().map(fill));
         bar + captions.map_or(0, |captions| banner::caption_height(captions, self.size.0))
     }
@@ -293,7 +293,7 @@ impl App {
     fn plan(&self, area: Area) -> Option<Page> {
         let open = self.deletions.open.as_ref()?;
         let plan = open.plan();
-        let question = deletion::Question {
+        let question = deletion::DeletionQuestion {
             plan: &plan,
             context: self.settings.context.as_deref(),
             obstacle: open.obstacle(),
@@ -346,7 +346,7 @@ impl App {
     /// Whether the notice fits into the footer.
     pub fn notice_fits(&self) -> bool {
         self.footer.notice.as_ref().is_none_or(|notice| {
-            let mut page = Writer::new(Columns::SIGNS, self.size.0, self.charset());
+            let mut page = PageWriter::new(Columns::SIGNS, self.size.0, self.charset());
             page.sentence(&notice.text, Tone::Text);
             page.lines().len() == 1
         })
@@ -568,7 +568,7 @@ impl App {
         Some(page)
     }
 
-    fn shown_span<'a>(&self, span: &'a Span) -> ShownSpan<'a> {
+    fn shown_span<'a>(&self, span: &'a TimelineSpan) -> ShownSpan<'a> {
         ShownSpan {
             lasted: (span.at_least(self.now()), span.at_most(self.now())),
             lock: span.lock.to_string(),
@@ -734,13 +734,13 @@ impl App {
     }
 }
 
-fn shown_ensemble_event(event: &EnsembleEvent) -> below_lists::ShownEvent<'_> {
+fn shown_ensemble_event(event: &ListedEvent) -> below_lists::ShownEvent<'_> {
     let what = match &event.news {
-        EnsembleNews::Raised(finding) => below_lists::EnsembleNews::Finding { finding, raised: true },
-        EnsembleNews::Renamed(before, finding) => below_lists::EnsembleNews::Renamed(*before, finding),
-        EnsembleNews::Cleared(finding) => below_lists::EnsembleNews::Finding { finding, raised: false },
-        EnsembleNews::State(state) => below_lists::EnsembleNews::State(*state),
-        EnsembleNews::Servers(trouble) => below_lists::EnsembleNews::Servers(trouble.as_ref()),
+        EnsembleNews::Raised(finding) => below_lists::ShownEnsembleNews::Finding { finding, raised: true },
+        EnsembleNews::Renamed(before, finding) => below_lists::ShownEnsembleNews::Renamed(*before, finding),
+        EnsembleNews::Cleared(finding) => below_lists::ShownEnsembleNews::Finding { finding, raised: false },
+        EnsembleNews::State(state) => below_lists::ShownEnsembleNews::State(*state),
+        EnsembleNews::Servers(trouble) => below_lists::ShownEnsembleNews::Servers(trouble.as_ref()),
     };
     below_lists::ShownEvent { at: event.at, ensemble: &event.ensemble, what }
 }

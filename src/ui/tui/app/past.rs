@@ -10,7 +10,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{App, Arrival, Arrived, Effect, Recorded, Replay, Screen, Shown, TakeIn, TakenIn, Travel, Update, World};
+use super::{
+    App, Arrival, Arrived, Effect, RecordedSize, Replay, Screen, ScreenWorld, Shown, TakeIn, TakenIn, Travel, Update,
+};
 use crate::tui::keymap::Command;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::zk::servers;
@@ -96,7 +98,7 @@ impl Recording {
     }
 
     /// Handles the result of a write. Returns why the write failed, if this reason is new.
-    fn written(&mut self, Recorded { since, trouble, lost }: Recorded, now: Timestamp) -> Option<String> {
+    fn written(&mut self, RecordedSize { since, trouble, lost }: RecordedSize, now: Timestamp) -> Option<String> {
         (self.is_written, self.since) = (false, since);
         let news = trouble.clone().filter(|_| trouble != self.trouble);
         self.trouble = trouble;
@@ -130,7 +132,7 @@ impl App {
         self.recording.as_mut()?.write(self.wall, self.live.table())
     }
 
-    pub(super) fn recorded(&mut self, recorded: Recorded) -> Update {
+    pub(super) fn recorded(&mut self, recorded: RecordedSize) -> Update {
         let Some(recording) = &mut self.recording else { return Update::default() };
         let news = recording.written(recorded, self.wall);
         let redraw = news.is_some();
@@ -276,7 +278,7 @@ impl App {
     }
 
     /// Shows another state with the orders and filters of the current one.
-    fn show_world(&mut self, mut world: World) {
+    fn show_world(&mut self, mut world: ScreenWorld) {
         world.arrange_as(self.world(), self.moment());
         if let Some(open) = self.opened() {
             let lock = world.table().find(&open.path, open.name.as_deref());

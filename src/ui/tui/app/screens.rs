@@ -2,7 +2,8 @@
 
 use super::list::List;
 use super::lists::{
-    AuditEntries, Clients, Ensembles, History, Locks, Queue, SessionPlaces, Sessions, TimelineList, Waits,
+    AuditEntries, Clients, Ensembles, HistoryList, LockList, QueueList, SessionList, SessionPlaces, TimelineList,
+    WaitList,
 };
 use super::{App, Area};
 use crate::tui::keymap::{Command, CommandEntry, entry_of};
@@ -63,7 +64,7 @@ pub static SCREENS: [ScreenEntry; 16] = [
         title: "Locks",
         has_tab: true,
         shows_watchers: false,
-        content: Content::List(&Locks),
+        content: Content::List(&LockList),
         panes: &[],
         commands: &[
             Command::Open,
@@ -86,7 +87,7 @@ pub static SCREENS: [ScreenEntry; 16] = [
         title: "Queue",
         has_tab: true,
         shows_watchers: true,
-        content: Content::List(&Queue),
+        content: Content::List(&QueueList),
         panes: &[(Pane::Details, App::details_page), (Pane::Findings, App::findings_page)],
         commands: &[
             Command::Open,
@@ -109,7 +110,7 @@ pub static SCREENS: [ScreenEntry; 16] = [
         title: "Sessions",
         has_tab: true,
         shows_watchers: true,
-        content: Content::List(&Sessions),
+        content: Content::List(&SessionList),
         panes: &[],
         commands: &[
             Command::Open,
@@ -144,7 +145,7 @@ pub static SCREENS: [ScreenEntry; 16] = [
         title: "Waits",
         has_tab: true,
         shows_watchers: true,
-        content: Content::List(&Waits),
+        content: Content::List(&WaitList),
         panes: &[],
         commands: &[Command::Open, Command::Filter, Command::Copy, Command::Export, Command::Go(Screen::Session)],
     },
@@ -218,7 +219,7 @@ pub static SCREENS: [ScreenEntry; 16] = [
         title: "History",
         has_tab: false,
         shows_watchers: false,
-        content: Content::List(&History),
+        content: Content::List(&HistoryList),
         panes: &[(Pane::Details, App::history_entry_page)],
         commands: &[
             Command::Open,

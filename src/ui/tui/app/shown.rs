@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Effect, Fleets, Outline, RaisedFinding, Travel, World};
+use super::{Effect, Fleets, Outline, RaisedFinding, ScreenWorld, Travel};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::text::human::{duration, time_of_day};
 use lockscope_past::record::history::PastGap;
@@ -38,7 +38,7 @@ pub struct Paused {
     pub at: Timestamp,
     /// The number of changes since then.
     pub missed: u64,
-    world: World,
+    world: ScreenWorld,
     fleets: Fleets,
 }
 
@@ -71,7 +71,7 @@ impl Shown {
     }
 
     /// The shown state, where `live` is the live ensemble.
-    pub fn world<'a>(&'a self, live: &'a World) -> &'a World {
+    pub fn world<'a>(&'a self, live: &'a ScreenWorld) -> &'a ScreenWorld {
         match self {
             Self::Paused(paused) => &paused.world,
             Self::Live | Self::Past(_) => self.followed(live),
@@ -79,7 +79,7 @@ impl Shown {
     }
 
     /// The shown state, for rebuilding its rows.
-    pub fn world_mut<'a>(&'a mut self, live: &'a mut World) -> &'a mut World {
+    pub fn world_mut<'a>(&'a mut self, live: &'a mut ScreenWorld) -> &'a mut ScreenWorld {
         match self {
             Self::Live => live,
             Self::Paused(paused) => &mut paused.world,
@@ -88,12 +88,12 @@ impl Shown {
     }
 
     /// The state that a pause does not stop: the ensemble, or a recording.
-    pub fn followed<'a>(&'a self, live: &'a World) -> &'a World {
+    pub fn followed<'a>(&'a self, live: &'a ScreenWorld) -> &'a ScreenWorld {
         self.replay().and_then(Replay::world).unwrap_or(live)
     }
 
     /// Applies `with` to the live state, and to the shown state if that is another one.
-    pub fn each_world(&mut self, live: &mut World, mut with: impl FnMut(&mut World)) {
+    pub fn each_world(&mut self, live: &mut ScreenWorld, mut with: impl FnMut(&mut ScreenWorld)) {
         with(live);
         match self {
             Self::Live => {}
@@ -134,22 +134,22 @@ impl Shown {
 
     /// Pauses the screen with a copy of the state. New changes go to the original, so the memory of
     /// a pause is bounded however long it lasts, and the copy holds everything of that moment.
-    pub fn pause(&mut self, at: Timestamp, world: &World, fleets: &Fleets) {
+    pub fn pause(&mut self, at: Timestamp, world: &ScreenWorld, fleets: &Fleets) {
         *self = Self::Paused(Box::new(Paused { at, missed: 0, world: world.clone(), fleets: fleets.clone() }));
     }
 }
 
 /// The playback speeds.
-pub const SPEEDS: [Speed; 9] = [
-    Speed { tenths: 1 },
-    Speed { tenths: 5 },
-    Speed { tenths: 10 },
-    Speed { tenths: 20 },
-    Speed { tenths: 50 },
-    Speed { tenths: 100 },
-    Speed { tenths: 600 },
-    Speed { tenths: 1_000 },
-    Speed { tenths: 10_000 },
+pub const SPEEDS: [PlaySpeed; 9] = [
+    PlaySpeed { tenths: 1 },
+    PlaySpeed { tenths: 5 },
+    PlaySpeed { tenths: 10 },
+    PlaySpeed { tenths: 20 },
+    PlaySpeed { tenths: 50 },
+    PlaySpeed { tenths: 100 },
+    PlaySpeed { tenths: 600 },
+    PlaySpeed { tenths: 1_000 },
+    PlaySpeed { tenths: 10_000 },
 ];
 
 /// The index of the original speed in [`SPEEDS`].
@@ -164,11 +164,11 @@ const MAX_STEPS_AHEAD: usize = 16;
 
 /// A playback speed, in tenths of the original speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Speed {
+pub struct PlaySpeed {
     tenths: u32,
 }
 
-impl Speed {
+impl PlaySpeed {
     /// The label on the screen: `x0.5`, `x10`.
     pub fn label(self) -> String {
         match self.tenths {
@@ -188,7 +188,7 @@ pub struct Replay {
     /// The replayed file; `None` for the past of the live state.
     file: Option<ReplayedFile>,
     /// The state at the shown moment; `None` until it has been read.
-    world: Option<World>,
+    world: Option<ScreenWorld>,
     at: Timestamp,
     outline: Outline,
     /// The end of the recording when the outline was made.
@@ -257,11 +257,11 @@ impl Replay {
     }
 
     /// The state at the shown moment; `None` until it has been read.
-    fn world(&self) -> Option<&World> {
+    fn world(&self) -> Option<&ScreenWorld> {
         self.world.as_ref()
     }
 
-    pub(super) fn world_mut(&mut self) -> Option<&mut World> {
+    pub(super) fn world_mut(&mut self) -> Option<&mut ScreenWorld> {
         self.world.as_mut()
     }
 
@@ -274,7 +274,7 @@ impl Replay {
         &self.outline
     }
 
-    pub fn speed(&self) -> Speed {
+    pub fn speed(&self) -> PlaySpeed {
         SPEEDS[self.speed]
     }
 
@@ -377,7 +377,7 @@ impl Replay {
     }
 
     /// Sets the state of the shown moment.
-    pub(super) fn show(&mut self, world: World) {
+    pub(super) fn show(&mut self, world: ScreenWorld) {
         self.world = Some(world);
     }
 }

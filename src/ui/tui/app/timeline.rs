@@ -115,7 +115,7 @@ const MAX_NEWS: usize = 200;
 
 /// One wait for a lock, or one hold of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct TimelineSpan {
     pub lock: LockName,
     pub client: ClientIdentity,
     /// The client's node in the lock.
@@ -138,7 +138,7 @@ impl Beginning {
     }
 }
 
-impl Span {
+impl TimelineSpan {
     /// The upper bound of the duration, up to `now` while the wait or hold lasts.
     pub fn at_most(&self, now: Timestamp) -> Duration {
         self.ended.unwrap_or(now).since(self.since.earliest)
@@ -168,11 +168,11 @@ impl Span {
 
 /// The longest spans, one of each lock, the longest first.
 #[derive(Clone, Debug, Default)]
-struct Longest(Vec<(Duration, Span)>);
+struct Longest(Vec<(Duration, TimelineSpan)>);
 
 impl Longest {
     /// Adds a span if it is among the longest. Calls `span` only in that case.
-    fn add(&mut self, lasted: Duration, lock: &LockName, span: impl FnOnce() -> Span) {
+    fn add(&mut self, lasted: Duration, lock: &LockName, span: impl FnOnce() -> TimelineSpan) {
         let is_too_short = self.0.len() == LONGEST && self.0.last().is_some_and(|(shortest, _)| lasted <= *shortest);
         if lasted < MIN_SPAN || is_too_short {
             return;
@@ -274,7 +274,7 @@ impl Lately {
         let minute = self.minute(happening.at);
         for (longest, lasted) in [(&mut minute.waits, waited), (&mut minute.holds, held)] {
             if let Some(lasted) = lasted {
-                longest.add(lasted.at_most, lock, || Span::ended(happening, lock, lasted));
+                longest.add(lasted.at_most, lock, || TimelineSpan::ended(happening, lock, lasted));
             }
         }
     }
@@ -313,24 +313,24 @@ impl Lately {
             if let Some(waiter) = lock.first_waiter() {
                 let since = waiter.contends_since(table.clock_ahead_ms());
                 self.waiting.add(now.since(since), &name, || {
-                    Span::standing(lock, waiter, table, Beginning { earliest: since, latest: since })
+                    TimelineSpan::standing(lock, waiter, table, Beginning { earliest: since, latest: since })
                 });
             }
             if let Some((holder, bounds)) = lock.first_holder().and_then(|it| Some((it, table.hold_bounds(it, now)?))) {
                 let since = Beginning::of(now, bounds);
-                self.holding.add(bounds.at_most, &name, || Span::standing(lock, holder, table, since));
+                self.holding.add(bounds.at_most, &name, || TimelineSpan::standing(lock, holder, table, since));
             }
         }
     }
 
     /// The longest waits of the last [`MINUTES`], including those that still last.
-    pub fn waits(&self, now: Timestamp) -> Vec<&Span> {
+    pub fn waits(&self, now: Timestamp) -> Vec<&TimelineSpan> {
         self.longest(&self.waiting, |minute| &minute.waits, now)
     }
 
     /// The longest holds of the last [`MINUTES`], including those that last while another client
     /// waits.
-    pub fn holds(&self, now: Timestamp) -> Vec<&Span> {
+    pub fn holds(&self, now: Timestamp) -> Vec<&TimelineSpan> {
         self.longest(&self.holding, |minute| &minute.holds, now)
     }
 
@@ -350,11 +350,16 @@ impl Lately {
         self.begun
     }
 
-    fn longest<'a>(&'a self, standing: &'a Longest, of: fn(&Minute) -> &Longest, now: Timestamp) -> Vec<&'a Span> {
+    fn longest<'a>(
+        &'a self,
+        standing: &'a Longest,
+        of: fn(&Minute) -> &Longest,
+        now: Timestamp,
+    ) -> Vec<&'a TimelineSpan> {
         let ended = self.minutes.iter().filter(|minute| minute.number > number(now) - MINUTES).flat_map(|it| &of(it).0);
-        let mut all: Vec<&Span> = ended.chain(&standing.0).map(|(_, span)| span).collect();
+        let mut all: Vec<&TimelineSpan> = ended.chain(&standing.0).map(|(_, span)| span).collect();
         all.sort_by_key(|span| std::cmp::Reverse(span.at_most(now)));
-        let mut shown: Vec<&Span> = Vec::with_capacity(LONGEST);
+        let mut shown: Vec<&TimelineSpan> = Vec::with_capacity(LONGEST);
         for span in all {
             if shown.len() < LONGEST && shown.iter().all(|other| other.lock.id != span.lock.id) {
                 shown.push(span);
@@ -418,7 +423,7 @@ mod tests {
         lately.add(&happening, None);
     }
 
-    fn shown(spans: &[&Span], now: Timestamp) -> Vec<(u64, u64)> {
+    fn shown(spans: &[&TimelineSpan], now: Timestamp) -> Vec<(u64, u64)> {
         spans.iter().map(|span| (span.lock.id.0, u64::try_from(span.at_most(now).as_millis()).unwrap())).collect()
     }
 

@@ -12,7 +12,7 @@ use crate::tui::keymap::Command;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetCommand, Scenario};
 use lockscope_lab::demo::{
-    PresenterInput, Scene, SceneAction, SceneCommand, Script, ScriptedClients, Step, TourScreen,
+    PresenterInput, Scene, SceneAction, SceneCommand, Script, ScriptedClients, TourScreen, TourStep,
 };
 use lockscope_model::queue::Timeline;
 
@@ -75,7 +75,7 @@ impl Tour {
         &self.script.scenes[self.scene]
     }
 
-    pub fn step(&self) -> &Step {
+    pub fn step(&self) -> &TourStep {
         &self.scene().steps[self.step]
     }
 
@@ -156,7 +156,7 @@ const LEFT_ALONE_AFTER: Duration = Duration::from_secs(60);
 
 /// Where a command moves the tour.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum TourTurn {
     /// To the current step, which begins.
     Step,
     /// Back to the current step, whose action was done before and is not repeated.
@@ -173,7 +173,7 @@ pub(super) enum Turn {
 
 /// What a tour that advances by itself does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Played {
+pub(super) enum PlayedStep {
     /// Nothing is due; only the remaining time changed.
     Waits,
     /// The presenter presses a key.
@@ -184,37 +184,37 @@ pub(super) enum Played {
 
 impl Tour {
     /// Carries out a command of the tour. Returns where it moves.
-    pub(super) fn run_command(&mut self, command: Command, argument: Option<&str>, now: Timestamp) -> Turn {
+    pub(super) fn run_command(&mut self, command: Command, argument: Option<&str>, now: Timestamp) -> TourTurn {
         match command {
             Command::TourNext => self.next(),
             Command::TourBack => self.back(),
             Command::TourNextScene => self.next_scene(),
             // Goes to the previous scene from any step, not only from the first.
-            Command::TourPreviousScene => Turn::Scene(self.scene.saturating_sub(1)),
+            Command::TourPreviousScene => TourTurn::Scene(self.scene.saturating_sub(1)),
             Command::TourScene => self.scene_named(argument),
             Command::TourPlay => {
                 self.playing = !self.playing;
                 (self.since, self.typed) = (now, 0);
-                Turn::Stays
+                TourTurn::Stays
             }
-            _ => Turn::Stays,
+            _ => TourTurn::Stays,
         }
     }
 
-    pub(super) fn next(&mut self) -> Turn {
+    pub(super) fn next(&mut self) -> TourTurn {
         if self.step + 1 == self.scene().steps.len() {
             return self.next_scene();
         }
         self.step += 1;
-        Turn::Step
+        TourTurn::Step
     }
 
-    fn next_scene(&mut self) -> Turn {
+    fn next_scene(&mut self) -> TourTurn {
         if self.scene + 1 < self.script.scenes.len() {
-            return Turn::Scene(self.scene + 1);
+            return TourTurn::Scene(self.scene + 1);
         }
         self.playing = false;
-        Turn::End(if self.is_at_end() {
+        TourTurn::End(if self.is_at_end() {
             "This is the last step: {previous} goes back, {quit} quits."
         } else {
             "This is the last scene: {next} continues, {previous-scene} goes back, {quit} quits."
@@ -223,22 +223,22 @@ impl Tour {
 
     /// Goes one step back; from the first step, to the previous scene. An action cannot be undone,
     /// so going back from a step with an action restarts the scene.
-    fn back(&mut self) -> Turn {
+    fn back(&mut self) -> TourTurn {
         if self.step == 0 {
-            return Turn::Scene(self.scene.saturating_sub(1));
+            return TourTurn::Scene(self.scene.saturating_sub(1));
         }
         if self.step().action.is_some() {
-            return Turn::Scene(self.scene);
+            return TourTurn::Scene(self.scene);
         }
         self.step -= 1;
-        Turn::StepBack
+        TourTurn::StepBack
     }
 
-    fn scene_named(&self, number: Option<&str>) -> Turn {
+    fn scene_named(&self, number: Option<&str>) -> TourTurn {
         let scenes = self.script.scenes.len();
         match number.and_then(|number| number.parse::<usize>().ok()) {
-            Some(number) if (1..=scenes).contains(&number) => Turn::Scene(number - 1),
-            _ => Turn::NoScene(format!("The tour has the scenes 1 to {scenes}: name one, as in `:scene 2`.")),
+            Some(number) if (1..=scenes).contains(&number) => TourTurn::Scene(number - 1),
+            _ => TourTurn::NoScene(format!("The tour has the scenes 1 to {scenes}: name one, as in `:scene 2`.")),
         }
     }
 
@@ -315,18 +315,18 @@ impl Tour {
     }
 
     /// Returns what is due at `now`; `None` unless the tour advances by itself.
-    pub(super) fn play(&mut self, now: Timestamp) -> Option<Played> {
+    pub(super) fn play(&mut self, now: Timestamp) -> Option<PlayedStep> {
         if !self.playing {
             return None;
         }
         let passed = now.since(self.since);
         if passed >= self.step().lasts {
-            return Some(Played::Next);
+            return Some(PlayedStep::Next);
         }
         let due = self.step().inputs.get(self.typed).filter(|input| passed >= input.after);
-        let Some(input) = due.map(|input| input.does) else { return Some(Played::Waits) };
+        let Some(input) = due.map(|input| input.does) else { return Some(PlayedStep::Waits) };
         self.typed += 1;
-        Some(Played::Does(input))
+        Some(PlayedStep::Does(input))
     }
 
     /// Returns the path of the step's lock; `None` if the step names none.

@@ -1,7 +1,7 @@
 //! The state of the ensemble, and what the lists derive from it.
 //!
-//! [`World`] applies every change to the table of locks and to the orders, histories and filters
-//! that the screens list, in one pass. A paused screen and a recording have a `World` of their own.
+//! [`ScreenWorld`] applies every change to the table of locks and to the orders, histories and filters
+//! that the screens list, in one pass. A paused screen and a recording have a `ScreenWorld` of their own.
 //! It also decides when the locks are checked for findings: after changes, but never so often that
 //! the checks take more than a few percent of a core.
 
@@ -29,7 +29,9 @@ use lockscope_model::queue::{
     Change, ContenderId, Happening, LedBefore, LockEvent, LockId, LockName, LockQueue, LockTable, Timeline,
 };
 use lockscope_model::server_view::WatchEventRates;
-use lockscope_past::record::{BatchRecorder, Entry, LiveState, Looked, Played, RecordedState, TimedEntry};
+use lockscope_past::record::{
+    BatchRecorder, LiveState, LookOutcome, PlayedEntry, RecordedState, StoreEntry, TimedEntry,
+};
 
 /// Maximum number of timeline entries.
 const MAX_TIMELINE_ENTRIES: usize = 10_000;
@@ -42,7 +44,7 @@ const MAX_FOUND_TOLD: usize = 1_000;
 ///
 /// A paused screen shows a clone, which has the whole state as of one time.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct ScreenWorld {
     live: LiveState,
     timeline: Timeline<TimelineEntry>,
     histories: LockHistories,
@@ -67,7 +69,7 @@ pub struct World {
     replays: bool,
 }
 
-impl World {
+impl ScreenWorld {
     pub fn new(table: LockTable, thresholds: Thresholds) -> Self {
         Self {
             live: LiveState::new(table, thresholds),
@@ -130,13 +132,13 @@ impl World {
     pub fn replay(&mut self, entries: Vec<TimedEntry>) {
         let mut changes = Vec::new();
         for TimedEntry { at, entry } in entries {
-            if let Entry::Change(change) = entry {
+            if let StoreEntry::Change(change) = entry {
                 changes.push(Observed { at, change: change.into_owned() });
                 continue;
             }
             self.apply(std::mem::take(&mut changes), None);
-            let is_look = entry == Entry::Examined;
-            if let Played::Findings(changes) = self.live.play(at, entry) {
+            let is_look = entry == StoreEntry::Examined;
+            if let PlayedEntry::Findings(changes) = self.live.play(at, entry) {
                 if is_look {
                     self.take_findings(changes, at);
                 } else {
@@ -389,7 +391,7 @@ impl World {
 /// for each, so these checks use at most about 5 % of a core.
 const REST_AFTER_HAND_OVER: Duration = Duration::from_micros(20);
 
-impl World {
+impl ScreenWorld {
     /// Checks the locks for findings, unless the pause that [`rest_between_checks`] asks for is not
     /// over. A clock that went back ends the pause.
     pub fn examine_if_due(&mut self, now: Timestamp, recorder: Option<&mut BatchRecorder>) {
@@ -453,7 +455,7 @@ impl World {
         // A survey can be older than the last check. The later time keeps the timeline in order.
         let now = now.max(self.examined_at);
         (self.examined_at, self.accuses_gone) = (now, false);
-        if let Some(Looked { forgotten, changes, .. }) = self.live.diagnose(now, recorder) {
+        if let Some(LookOutcome { forgotten, changes, .. }) = self.live.diagnose(now, recorder) {
             self.place_anew(&forgotten, now);
             self.take_findings(changes, now);
         }

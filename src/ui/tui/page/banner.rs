@@ -3,7 +3,7 @@
 //!
 //! The banner says what is wrong, since when the data is stale, and what happens next.
 
-use super::{Columns, Line, Sign, Tone, Writer};
+use super::{Columns, Line, PageWriter, Sign, Tone};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::queue::{ConnectionState, LockTable, NO_ANSWER};
 use lockscope_model::text::human::{count, countdown, plural, time_of_day};
@@ -17,7 +17,7 @@ const NAME_SERVERS: &str = "Name one with --connect or ZOOKEEPER_CONNECT; `locks
 
 /// Whether the observer is still trying to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempt {
+pub enum ConnectAttempts {
     GoesOn,
     Ended,
     /// The screen shows a time in the past.
@@ -26,9 +26,9 @@ pub enum Attempt {
 
 /// The input of the banner.
 #[derive(Clone, Copy, Debug)]
-pub struct Connection<'a> {
+pub struct ShownConnection<'a> {
     pub table: &'a LockTable,
-    pub attempt: Attempt,
+    pub attempt: ConnectAttempts,
     /// Whether no server was named on the command line or in the settings.
     pub is_default: bool,
     pub clock: Timestamp,
@@ -38,14 +38,14 @@ pub struct Connection<'a> {
 /// Returns the lines between the tabs and the screen while the table is out of step with the
 /// ensemble, in `columns` columns. The next attempt and the time of the data follow the reason
 /// where there is room.
-pub fn lines(of: Connection<'_>, columns: u16, charset: Charset) -> Vec<Line> {
+pub fn lines(of: ShownConnection<'_>, columns: u16, charset: Charset) -> Vec<Line> {
     let (sign, tone, reason, next) = of.explain();
-    let mut page = Writer::new(Columns::SIGNS, columns, charset);
+    let mut page = PageWriter::new(Columns::SIGNS, columns, charset);
     page.add(Some(sign), None, &reason, tone);
     let room = page.text_columns();
     let mut lines = page.lines();
     let hint = of.hint().map(|hint| {
-        let mut page = Writer::new(Columns::SIGNS, columns, charset);
+        let mut page = PageWriter::new(Columns::SIGNS, columns, charset);
         page.add(None, None, hint, Tone::Text);
         page.lines()
     });
@@ -65,7 +65,7 @@ pub fn lines(of: Connection<'_>, columns: u16, charset: Charset) -> Vec<Line> {
     lines
 }
 
-impl Connection<'_> {
+impl ShownConnection<'_> {
     /// Suggests another way to begin, as long as there was never a session.
     fn hint(self) -> Option<&'static str> {
         let has_none = matches!(self.table.connection(), ConnectionState::Connecting { reason: Some(_), .. });
@@ -77,7 +77,9 @@ impl Connection<'_> {
         let bad = |reason: &str, next| (Sign::Bad, Tone::Bad, reason.to_owned(), next);
         match self.table.connection() {
             ConnectionState::Refused { reason } => bad(reason, None),
-            _ if self.attempt == Attempt::Ended => bad("The connection was closed: start lockscope again.", None),
+            _ if self.attempt == ConnectAttempts::Ended => {
+                bad("The connection was closed: start lockscope again.", None)
+            }
             ConnectionState::Overloaded { reason } | ConnectionState::Lagging { reason, .. } => bad(reason, None),
             ConnectionState::Silent { .. } => bad(NO_ANSWER, None),
             ConnectionState::Lost { reason } => bad(reason, Some("reconnecting".to_owned())),
@@ -87,8 +89,11 @@ impl Connection<'_> {
                 bad(reason, Some(format!("try {attempt}{}", wait.unwrap_or_default())))
             }
             ConnectionState::Connecting { reason: None, .. } => {
-                let doing =
-                    if self.attempt == Attempt::Past { "Nothing was read yet at that time" } else { "Connecting" };
+                let doing = if self.attempt == ConnectAttempts::Past {
+                    "Nothing was read yet at that time"
+                } else {
+                    "Connecting"
+                };
                 (Sign::Busy, Tone::Careful, doing.to_owned(), None)
             }
             ConnectionState::Connected { .. } => {
@@ -105,7 +110,7 @@ const MAX_CAPTION_LINES: usize = 5;
 
 /// Returns the caption, or the reason why its scene cannot be played, in lines of `width` columns.
 pub fn caption_lines(caption: &str, trouble: Option<&str>, width: u16, charset: Charset) -> Vec<Line> {
-    let mut page = Writer::new(Columns::TEXT, width, charset);
+    let mut page = PageWriter::new(Columns::TEXT, width, charset);
     match trouble {
         Some(reason) => page.sentence(&format!("This scene cannot be played: {reason}"), Tone::Bad),
         None => page.sentence(caption, Tone::Text),
@@ -134,7 +139,7 @@ const MAX_PLACE_LINES: usize = 16;
 const GAP: &str = "  ";
 
 /// Writes every unreadable place and the server's answer.
-pub fn write_unreadable<'a>(page: &mut Writer, places: impl ExactSizeIterator<Item = (&'a ZnodePath, &'a str)>) {
+pub fn write_unreadable<'a>(page: &mut PageWriter, places: impl ExactSizeIterator<Item = (&'a ZnodePath, &'a str)>) {
     let more = places.len().saturating_sub(MAX_PLACES);
     if places.len() == 0 {
         return page.sentence("Every node below the roots can be read.", Tone::Dim);
@@ -151,7 +156,7 @@ pub fn write_unreadable<'a>(page: &mut Writer, places: impl ExactSizeIterator<It
 
 /// Writes a place and the answer in one line or, where they do not fit, in as many lines as they
 /// need: no other page shows them in full.
-fn write_place(page: &mut Writer, path: &ZnodePath, reason: &str) {
+fn write_place(page: &mut PageWriter, path: &ZnodePath, reason: &str) {
     let (columns, charset) = (page.text_columns(), page.charset());
     let fitted = |text: &str, keep| fit(text, columns * MAX_PLACE_LINES, keep, charset);
     let (path, reason) = (fitted(path.as_str(), Keep::Ends), fitted(reason, Keep::Start));
@@ -185,7 +190,7 @@ mod tests {
         let next_try = Some(Timestamp(clock.0 + 4_000));
         let state = ConnectionState::Connecting { attempt: 3, reason: Some(refused.to_owned()), next_try };
         table.apply(Change::Connection(state), clock);
-        let of = Connection { table: &table, attempt: Attempt::GoesOn, is_default, clock, utc: true };
+        let of = ShownConnection { table: &table, attempt: ConnectAttempts::GoesOn, is_default, clock, utc: true };
         let text = |line: Line| line.text + &line.rest.map(|(rest, _)| rest).unwrap_or_default();
         lines(of, 80, Charset::Unicode).into_iter().map(text).collect()
     }
@@ -207,7 +212,7 @@ mod tests {
         let (short, path) = (path("/vault"), path(&format!("/tenants/{}/locks", "a".repeat(80))));
         let reason = "not authenticated for reading: the ACL names sasl:billing-service@EXAMPLE.COM alone";
 
-        let mut page = Writer::new(Columns::TEXT, 80, Charset::Unicode);
+        let mut page = PageWriter::new(Columns::TEXT, 80, Charset::Unicode);
         write_unreadable(&mut page, [(&path, reason), (&short, "no")].into_iter());
         let lines = page.lines();
         let text = |line: &Line| line.text.clone() + line.rest.as_ref().map_or("", |(rest, _)| rest);

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::{Columns, Sign, Tone, Writer};
+use super::{Columns, PageWriter, Sign, Tone};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Code, Finding, OpenCheck, Severity};
 use lockscope_model::queue::ClientIdentity;
@@ -18,7 +18,7 @@ use lockscope_model::text::{Charset, Keep, fit, width};
 use lockscope_model::verdict::{ServerTrouble, VerdictKind};
 
 /// Writes the findings of a lock: first those about the selected contender, then by severity.
-pub fn write_lock_findings(page: &mut Writer, mut findings: Vec<&Finding>, selected: Option<&str>) {
+pub fn write_lock_findings(page: &mut PageWriter, mut findings: Vec<&Finding>, selected: Option<&str>) {
     findings.sort_by_key(|finding| finding.node.is_none() || finding.node.as_deref() != selected);
     // Several idle holders of one lock are one standstill, and thus one entry.
     let is_same = |one: &&Finding, next: &&Finding| one.is_standstill() && one.headline().0 == next.headline().0;
@@ -41,7 +41,7 @@ pub fn write_lock_findings(page: &mut Writer, mut findings: Vec<&Finding>, selec
 /// not decided. `servers`: what the servers report;
 /// `None` when they are not asked. `why` is the key of the screen with the details.
 pub fn write_no_finding<'a>(
-    page: &mut Writer,
+    page: &mut PageWriter,
     live: bool,
     open: impl Iterator<Item = &'a OpenCheck>,
     servers: Option<&ServerView>,
@@ -125,7 +125,7 @@ pub struct ShownLately<'a> {
 }
 
 /// Writes the box in at most `lines` lines, with at least one for each kind.
-pub fn write_lately(page: &mut Writer, of: &ShownLately<'_>, lines: usize) {
+pub fn write_lately(page: &mut PageWriter, of: &ShownLately<'_>, lines: usize) {
     let others = usize::from(of.leader.is_some()) + usize::from(of.news.is_some());
     let room = lines.saturating_sub(others).max(2);
     // Waits and holds share the lines equally; lines that one does not need go to the other.
@@ -231,12 +231,12 @@ pub struct OfEnsemble<'a> {
 pub struct ShownEvent<'a> {
     pub at: Timestamp,
     pub ensemble: &'a str,
-    pub what: EnsembleNews<'a>,
+    pub what: ShownEnsembleNews<'a>,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug)]
-pub enum EnsembleNews<'a> {
+pub enum ShownEnsembleNews<'a> {
     Finding {
         finding: &'a Finding,
         raised: bool,
@@ -248,7 +248,7 @@ pub enum EnsembleNews<'a> {
 }
 
 /// Writes the state of an ensemble, if it is not live, and its findings.
-pub fn write_findings(page: &mut Writer, of: OfEnsemble<'_>) {
+pub fn write_findings(page: &mut PageWriter, of: OfEnsemble<'_>) {
     let OfEnsemble { state, reason, summary, utc } = of;
     if state != StateKind::Live {
         let sign = if state.is_broken() { Sign::Bad } else { Sign::Busy };
@@ -289,29 +289,29 @@ pub fn write_findings(page: &mut Writer, of: OfEnsemble<'_>) {
 }
 
 /// Writes events in the given order.
-pub fn write_events<'a>(page: &mut Writer, events: impl Iterator<Item = ShownEvent<'a>>, utc: bool) {
+pub fn write_events<'a>(page: &mut PageWriter, events: impl Iterator<Item = ShownEvent<'a>>, utc: bool) {
     let mut is_empty = true;
     for ShownEvent { at, ensemble, what } in events.take(MAX_EVENTS) {
         is_empty = false;
         let (sign, text, tone) = match what {
-            EnsembleNews::Finding { finding, raised: true } => {
+            ShownEnsembleNews::Finding { finding, raised: true } => {
                 let text = format!("{ensemble}  {}  {}", finding.lock, finding.sentence());
                 (sign_of(finding.severity), text, Tone::Text)
             }
-            EnsembleNews::Finding { finding, raised: false } => {
+            ShownEnsembleNews::Finding { finding, raised: false } => {
                 (Sign::Good, format!("{ensemble}  {}  over: {}", finding.lock, finding.code.title()), Tone::Dim)
             }
-            EnsembleNews::Renamed(before, finding) => {
+            ShownEnsembleNews::Renamed(before, finding) => {
                 let before = before.title();
                 let text = format!("{ensemble}  {}  {} (before: {before})", finding.lock, finding.sentence());
                 (sign_of(finding.severity), text, Tone::Dim)
             }
-            EnsembleNews::State(StateKind::Live) => (Sign::Good, format!("{ensemble}  live"), Tone::Dim),
-            EnsembleNews::Servers(Some(trouble)) => {
+            ShownEnsembleNews::State(StateKind::Live) => (Sign::Good, format!("{ensemble}  live"), Tone::Dim),
+            ShownEnsembleNews::Servers(Some(trouble)) => {
                 (sign_of(trouble.severity()), format!("{ensemble}  {trouble}"), Tone::Text)
             }
-            EnsembleNews::Servers(None) => (Sign::Good, format!("{ensemble}  over: all servers serve"), Tone::Dim),
-            EnsembleNews::State(state) => (Sign::Bad, format!("{ensemble}  {}", state.id()), Tone::Text),
+            ShownEnsembleNews::Servers(None) => (Sign::Good, format!("{ensemble}  over: all servers serve"), Tone::Dim),
+            ShownEnsembleNews::State(state) => (Sign::Bad, format!("{ensemble}  {}", state.id()), Tone::Text),
         };
         page.add(Some(sign), Some(&time_of_day(at, utc)), &text, tone);
     }

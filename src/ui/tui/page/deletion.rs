@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Columns, Page, Sign, Tone, Writer};
+use super::{Columns, Page, PageWriter, Sign, Tone};
 use lockscope_live::admin::{Action, Confirmation, DeletePlan, PlannedNode, RecreationGuard, TargetKind};
 use lockscope_model::queue::ContenderState;
 use lockscope_model::text::{Keep, fit};
 
 /// A plan that awaits an answer.
 #[derive(Clone, Debug)]
-pub struct Question<'a> {
+pub struct DeletionQuestion<'a> {
     pub plan: &'a DeletePlan,
     /// The context of the ensemble; `None` when no context is in force.
     pub context: Option<&'a str>,
@@ -37,7 +37,7 @@ pub struct AnswerKeys {
 
 /// Builds the box of a plan. `new` is called twice: for the lines that scroll, and for those that
 /// always show.
-pub fn page(new: impl Fn() -> Writer, question: &Question<'_>) -> Page {
+pub fn page(new: impl Fn() -> PageWriter, question: &DeletionQuestion<'_>) -> Page {
     let (plan, mut facts, mut below) = (question.plan, new(), new());
     // Several ensembles may have nodes of the same path.
     if let Some(context) = question.context {
@@ -54,7 +54,7 @@ pub fn page(new: impl Fn() -> Writer, question: &Question<'_>) -> Page {
 
 /// Returns the title. The node's path is shortened to fit, with a space on either side of the
 /// title.
-fn title(plan: &DeletePlan, page: &Writer) -> String {
+fn title(plan: &DeletePlan, page: &PageWriter) -> String {
     let room = Columns::SIGNED_FACTS.label + page.text_columns();
     let fit = |path: &str, words: &str| fit(path, room.saturating_sub(words.len()), Keep::Ends, page.charset());
     match (plan.action(), plan.nodes()) {
@@ -70,20 +70,20 @@ fn title(plan: &DeletePlan, page: &Writer) -> String {
     }
 }
 
-fn write_careful(page: &mut Writer, text: &str) {
+fn write_careful(page: &mut PageWriter, text: &str) {
     page.add(Some(Sign::Warning), Some("careful"), text, Tone::Careful);
 }
 
-fn write_ask(page: &mut Writer, text: &str) {
+fn write_ask(page: &mut PageWriter, text: &str) {
     page.add(Some(Sign::Ask), None, text, Tone::Ask);
 }
 
 /// Writes the node's path in one line. Its beginning and end are kept, since they tell most.
-fn write_path(page: &mut Writer, node: &PlannedNode) {
+fn write_path(page: &mut PageWriter, node: &PlannedNode) {
     page.line("node", node.path.as_str(), Keep::Ends, Tone::Strong);
 }
 
-fn write_one(page: &mut Writer, node: &PlannedNode, action: Action) {
+fn write_one(page: &mut PageWriter, node: &PlannedNode, action: Action) {
     write_path(page, node);
     page.fact("", &format!("czxid {}, version {}; {}", node.czxid, node.version, state(node)), Tone::Text);
     write_life(page, node);
@@ -95,13 +95,13 @@ fn write_one(page: &mut Writer, node: &PlannedNode, action: Action) {
 }
 
 /// Writes how the deletion is guarded, and what other clients see of the guard.
-fn write_guard(page: &mut Writer, guard: RecreationGuard) {
+fn write_guard(page: &mut PageWriter, guard: RecreationGuard) {
     let unguarded = guard == RecreationGuard::Unguarded;
     let (sign, tone) = if unguarded { (Some(Sign::Warning), Tone::Careful) } else { (None, Tone::Text) };
     page.add(sign, Some("guard"), &guard.sentence(), tone);
 }
 
-fn write_life(page: &mut Writer, node: &PlannedNode) {
+fn write_life(page: &mut PageWriter, node: &PlannedNode) {
     // The evidence already names the session and, for a live one, the client.
     let client = node.client.as_deref().filter(|client| !node.evidence.contains(client));
     let client = client.map(|client| format!("; its client is {client}")).unwrap_or_default();
@@ -109,7 +109,7 @@ fn write_life(page: &mut Writer, node: &PlannedNode) {
     page.fact(life, &format!("{}{client}", node.evidence), Tone::Text);
 }
 
-fn write_several(page: &mut Writer, nodes: &[PlannedNode], action: Action) {
+fn write_several(page: &mut PageWriter, nodes: &[PlannedNode], action: Action) {
     for node in nodes {
         write_path(page, node);
         let state = node.state.map_or("an empty lock parent", ContenderState::id);
@@ -130,7 +130,7 @@ fn write_several(page: &mut Writer, nodes: &[PlannedNode], action: Action) {
     }
 }
 
-fn write_answers(page: &mut Writer, question: &Question<'_>) {
+fn write_answers(page: &mut PageWriter, question: &DeletionQuestion<'_>) {
     let (plan, AnswerKeys { yes, enter, leave, turn }) = (question.plan, &question.keys);
     if let Some(obstacle) = &question.obstacle {
         page.add(Some(Sign::Bad), None, obstacle, Tone::Bad);

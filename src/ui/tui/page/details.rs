@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use super::{Tone, Writer};
+use super::{PageWriter, Tone};
 use lockscope_base::recipe::{LockKind, RequestMode, Role};
 use lockscope_base::znode::{Sequence, SessionId, Timestamp, escaped};
-use lockscope_model::diagnose::{Facts, HeldBy, OwnerState, TableAt, WatchTarget};
+use lockscope_model::diagnose::{HeldBy, OwnerFacts, OwnerState, TableAt, WatchTarget};
 use lockscope_model::queue::{
     Contender, ContenderRow, ContenderState, Departure, ElectionKind, ElectionRecord, HeldSince, HoldBounds,
     LastConnection, LockQueue, LockTable,
@@ -31,7 +31,7 @@ pub struct Selected<'a> {
     pub lock: &'a LockQueue,
     pub row: ContenderRow<'a>,
     /// What the servers report about the contender.
-    pub facts: Facts<'a>,
+    pub facts: OwnerFacts<'a>,
     /// The time at which ages end.
     pub now: Timestamp,
     /// Whether an earlier, unseen contender may have held the lock before this one.
@@ -52,7 +52,7 @@ pub fn title(contender: &Contender, charset: Charset) -> String {
 }
 
 /// Writes everything known about a contender.
-pub fn write(page: &mut Writer, of: &Selected<'_>) {
+pub fn write(page: &mut PageWriter, of: &Selected<'_>) {
     let path = of.lock.path_of(of.row.contender);
     page.line("path", path.as_str(), Keep::Ends, Tone::Text);
     page.fact("state", &of.state(), Tone::Text);
@@ -128,7 +128,7 @@ impl Selected<'_> {
         leads.then(|| in_a_line(self.table, self.lock, self.now)).flatten()
     }
 
-    fn session(&self, page: &mut Writer) {
+    fn session(&self, page: &mut PageWriter) {
         match self.row.contender.session() {
             Some(session) => page.fact("session", &self.life(session), careful(self.in_danger())),
             None if !self.row.contender.is_read() => page.fact("session", "not read yet", Tone::Text),
@@ -204,7 +204,7 @@ impl Selected<'_> {
         }
     }
 
-    fn waits_for(&self, page: &mut Writer) {
+    fn waits_for(&self, page: &mut PageWriter) {
         let mut nodes = self.facts.blockers(self.lock, &self.row, MAX_BLOCKERS + 1);
         let more = if nodes.len() > MAX_BLOCKERS { ", and more" } else { "" };
         nodes.truncate(MAX_BLOCKERS);
@@ -253,7 +253,7 @@ impl Selected<'_> {
         format!("{created}{clock}, czxid {}, version {}", contender.czxid, contender.version)
     }
 
-    fn data(&self, page: &mut Writer) {
+    fn data(&self, page: &mut PageWriter) {
         let contender = self.row.contender;
         let bytes = contender.data.bytes();
         if bytes.is_empty() {

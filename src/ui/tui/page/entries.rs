@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 
-use super::{Sign, Tone, Writer};
+use super::{PageWriter, Sign, Tone};
 use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
 use lockscope_base::znode::Timestamp;
 use lockscope_live::admin::Ending;
@@ -23,7 +23,7 @@ pub fn title(entry: &HistoryEntry, charset: Charset) -> String {
     }
 }
 
-pub fn write_history_entry(page: &mut Writer, entry: &HistoryEntry, utc: bool) {
+pub fn write_history_entry(page: &mut PageWriter, entry: &HistoryEntry, utc: bool) {
     match entry {
         HistoryEntry::Stay(stay) => write_stay(page, stay, utc),
         HistoryEntry::Finding { raised_at, cleared_at, finding } => {
@@ -54,7 +54,7 @@ fn span_of(raised_at: Option<Timestamp>, cleared_at: Option<Timestamp>, utc: boo
     }
 }
 
-fn write_stay(page: &mut Writer, stay: &Stay, utc: bool) {
+fn write_stay(page: &mut PageWriter, stay: &Stay, utc: bool) {
     if let Some(who) = stay.client.beside_session(|at| exact_time(at, utc)) {
         page.fact("who", &who, Tone::Strong);
     }
@@ -145,7 +145,7 @@ pub fn who_deletes(held: bool) -> &'static str {
     }
 }
 
-pub fn write_happening(page: &mut Writer, happening: &Happening, utc: bool) {
+pub fn write_happening(page: &mut PageWriter, happening: &Happening, utc: bool) {
     let lock = happening.lock.as_ref().map(|lock| format!(" {lock}")).unwrap_or_default();
     let at = date_and_time(happening.at, utc);
     page.fact("what", &format!("{}{lock} at {at}", happening.event.title()), Tone::Strong);
@@ -181,7 +181,7 @@ pub fn write_happening(page: &mut Writer, happening: &Happening, utc: bool) {
     }
 }
 
-pub fn write_finding(page: &mut Writer, at: Timestamp, finding: &Finding, raised: bool, utc: bool) {
+pub fn write_finding(page: &mut PageWriter, at: Timestamp, finding: &Finding, raised: bool, utc: bool) {
     let sign = match finding.severity {
         _ if !raised => Sign::Good,
         Severity::Critical => Sign::Bad,
@@ -203,7 +203,7 @@ pub fn write_finding(page: &mut Writer, at: Timestamp, finding: &Finding, raised
     }
 }
 
-pub fn write_deletion(page: &mut Writer, at: Timestamp, node: &str, ending: &Ending, utc: bool) {
+pub fn write_deletion(page: &mut PageWriter, at: Timestamp, node: &str, ending: &Ending, utc: bool) {
     page.fact("what", &format!("{node} {ending}"), Tone::Strong);
     page.fact("when", &date_and_time(at, utc), Tone::Text);
 }
@@ -222,14 +222,14 @@ pub fn result(entry: &AuditEntry) -> &str {
     entry.outcome.as_ref().map_or(NO_OUTCOME, |outcome| outcome.result.as_str())
 }
 
-pub fn write_audit_entry(page: &mut Writer, entry: &AuditEntry, utc: bool) {
+pub fn write_audit_entry(page: &mut PageWriter, entry: &AuditEntry, utc: bool) {
     write_result(page, entry);
     write_node(page, entry);
     write_who(page, entry, utc);
     page.fact("entry", &entry.id, Tone::Text);
 }
 
-fn write_result(page: &mut Writer, entry: &AuditEntry) {
+fn write_result(page: &mut PageWriter, entry: &AuditEntry) {
     match &entry.outcome {
         Some(outcome) => {
             let tone = if is_done(entry) { Tone::Text } else { Tone::Careful };
@@ -247,7 +247,7 @@ fn write_result(page: &mut Writer, entry: &AuditEntry) {
     }
 }
 
-fn write_node(page: &mut Writer, entry: &AuditEntry) {
+fn write_node(page: &mut PageWriter, entry: &AuditEntry) {
     let subject = &entry.subject;
     page.fact("path", &subject.path, Tone::Text);
     let mut facts = vec![entry.action.clone()];
@@ -265,7 +265,7 @@ fn write_node(page: &mut Writer, entry: &AuditEntry) {
     }
 }
 
-fn write_who(page: &mut Writer, entry: &AuditEntry, utc: bool) {
+fn write_who(page: &mut PageWriter, entry: &AuditEntry, utc: bool) {
     let who = &entry.who;
     let sudo = who.sudo_user.as_deref().map(|user| format!(", by sudo from {user}")).unwrap_or_default();
     page.fact("who", &format!("{} (uid {}{sudo}) on {}, process {}", who.user, who.uid, who.host, who.pid), Tone::Text);

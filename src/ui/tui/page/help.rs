@@ -3,7 +3,7 @@
 //!
 //! Help has the keys, and the words of the screens that need an explanation.
 
-use super::{Columns, Line, Page, Sign, Tone, Writer};
+use super::{Columns, Line, Page, PageWriter, Sign, Tone};
 use lockscope_model::text::{Charset, Keep, fit, width, wrap_bytes};
 
 /// The columns of Help. The labels are keys and words.
@@ -46,7 +46,7 @@ const WORDS: &[(&str, &str)] = &[
 /// Writes all of Help: commands below their headings, then words. `fill` puts keys in place of the
 /// names of commands in braces.
 pub fn write_help<'a>(
-    page: &mut Writer,
+    page: &mut PageWriter,
     groups: impl IntoIterator<Item = (&'a str, Vec<CommandHelp>)>,
     fill: impl Fn(&str) -> String,
 ) {
@@ -84,7 +84,7 @@ const TAB: usize = 8;
 
 /// The state of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending<'a> {
+pub enum ProgramEnding<'a> {
     /// It still runs; with the key that stops it.
     Running(&'a str),
     /// It ended; a sentence.
@@ -118,7 +118,14 @@ fn without_tabs(line: &[u8]) -> Vec<u8> {
 
 /// Writes the page: what was run, its output, and how it ended. `left_out` is the number of bytes
 /// beyond the limit.
-pub fn page(mut page: Writer, name: &str, shown: &str, output: &[Line], left_out: u64, ending: Ending<'_>) -> Page {
+pub fn page(
+    mut page: PageWriter,
+    name: &str,
+    shown: &str,
+    output: &[Line],
+    left_out: u64,
+    ending: ProgramEnding<'_>,
+) -> Page {
     page.add(None, None, shown, Tone::Dim);
     page.blank();
     for line in output {
@@ -129,15 +136,15 @@ pub fn page(mut page: Writer, name: &str, shown: &str, output: &[Line], left_out
         page.add(Some(Sign::Warning), None, &text, Tone::Careful);
     }
     let state = match ending {
-        Ending::Running(stop) => {
+        ProgramEnding::Running(stop) => {
             page.add(Some(Sign::Busy), None, &format!("It runs; {stop} stops it."), Tone::Dim);
             ("runs", Tone::Text)
         }
-        Ending::Well(text) => {
+        ProgramEnding::Well(text) => {
             page.add(Some(Sign::Done), None, text, Tone::Dim);
             ("ended", Tone::Dim)
         }
-        Ending::Badly(text) => {
+        ProgramEnding::Badly(text) => {
             page.add(Some(Sign::Bad), None, text, Tone::Bad);
             ("failed", Tone::Bad)
         }
@@ -148,13 +155,13 @@ pub fn page(mut page: Writer, name: &str, shown: &str, output: &[Line], left_out
 }
 
 /// Writes the page before anything was run.
-pub fn nothing(mut page: Writer) -> Page {
+pub fn nothing(mut page: PageWriter) -> Page {
     page.sentence("No command of the config file has run in a pane yet: Help lists them.", Tone::Text);
     Page::new("Output", Columns::SIGNS, page.lines())
 }
 
 /// Writes the question before a command is run. `writer` makes a writer for the page.
-pub fn question(writer: impl Fn() -> Writer, name: &str, shown: &str, of_past: bool, [yes, no]: [&str; 2]) -> Page {
+pub fn question(writer: impl Fn() -> PageWriter, name: &str, shown: &str, of_past: bool, [yes, no]: [&str; 2]) -> Page {
     let (mut text, mut below) = (writer(), writer());
     text.sentence(shown, Tone::Strong);
     if of_past {

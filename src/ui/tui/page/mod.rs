@@ -4,7 +4,7 @@
 //! border, space, [sign, space,] label, text, space, border
 //! ```
 //!
-//! A page is a function that takes plain values and writes lines with a [`Writer`]. Pages that are
+//! A page is a function that takes plain values and writes lines with a [`PageWriter`]. Pages that are
 //! read together share a file. `app::pages` decides which pages show and where, and `view` draws
 //! all of them. A page therefore knows neither the app nor a terminal, and the room for text is
 //! computed only here.
@@ -108,14 +108,14 @@ impl Columns {
 
 /// Builds the lines of a page.
 #[derive(Debug)]
-pub struct Writer {
+pub struct PageWriter {
     lines: Vec<Line>,
     columns: Columns,
     room: usize,
     charset: Charset,
 }
 
-impl Writer {
+impl PageWriter {
     /// Creates a writer for a page whose inside is `width` columns wide.
     pub fn new(columns: Columns, width: u16, charset: Charset) -> Self {
         Self { lines: Vec::new(), columns, room: columns.room(width), charset }
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_text_of_several_lines_has_one_label_and_one_sign() {
-        let mut page = Writer::in_box(Columns::SIGNED_FACTS, 24, Charset::Unicode);
+        let mut page = PageWriter::in_box(Columns::SIGNED_FACTS, 24, Charset::Unicode);
         page.add(Some(Sign::Warning), Some("careful"), "one two three", Tone::Careful);
         page.sentence("one two three four", Tone::Text);
         let shown: Vec<_> = page.lines().into_iter().map(|line| (line.sign, line.label, line.text)).collect();
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn scrolling_ends_at_the_last_line() {
-        let mut page = Writer::new(Columns::TEXT, 20, Charset::Unicode);
+        let mut page = PageWriter::new(Columns::TEXT, 20, Charset::Unicode);
         (0..10).for_each(|_| page.sentence("line", Tone::Text));
         let page = Page::new("Ten lines", Columns::TEXT, page.lines());
         let end = page.lines.len() - page.shown(6);

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Columns, Line, Tone, Writer};
+use super::{Columns, Line, PageWriter, Tone};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat};
-use lockscope_live::zk::{AclEntry, NodeReading};
+use lockscope_live::zk::{NodeReading, ShownAclEntry};
 use lockscope_model::text::human::{count, date_and_time, exact_time, plural};
 use lockscope_model::text::{Keep, fit, wrap_bytes};
 
@@ -35,7 +35,7 @@ pub struct ReadNode<'a> {
     pub again: &'a str,
 }
 
-pub fn write(page: &mut Writer, of: &ReadNode<'_>) {
+pub fn write(page: &mut PageWriter, of: &ReadNode<'_>) {
     page.fact("path", of.path, Tone::Strong);
     match of.read {
         None => page.fact("", "is being read", Tone::Unsure),
@@ -55,7 +55,7 @@ pub fn write(page: &mut Writer, of: &ReadNode<'_>) {
     }
 }
 
-fn write_stat(page: &mut Writer, stat: &ZnodeStat, utc: bool) {
+fn write_stat(page: &mut PageWriter, stat: &ZnodeStat, utc: bool) {
     let owner = stat.ephemeral_owner.map_or_else(|| "0".to_owned(), |owner| owner.to_string());
     let fields = [
         ("czxid", stat.czxid.to_string(), "the transaction that created it"),
@@ -97,13 +97,13 @@ fn ends_with(owner: Option<SessionId>) -> &'static str {
     }
 }
 
-fn write_acl(page: &mut Writer, acl: Result<&(Vec<AclEntry>, usize), &String>) {
+fn write_acl(page: &mut PageWriter, acl: Result<&(Vec<ShownAclEntry>, usize), &String>) {
     let (entries, all) = match acl {
         Ok((entries, all)) => (entries, *all),
         Err(why) => return page.fact("ACL", why, Tone::Careful),
     };
     let mut label = "ACL";
-    for AclEntry { scheme, id, permissions } in entries {
+    for ShownAclEntry { scheme, id, permissions } in entries {
         let words = [('c', "create"), ('d', "delete"), ('r', "read"), ('w', "write"), ('a', "admin")];
         let named: Vec<_> =
             words.iter().filter(|(letter, _)| permissions.contains(*letter)).map(|(_, word)| *word).collect();
@@ -127,7 +127,7 @@ fn shown_id<'a>(scheme: &str, id: &'a str) -> std::borrow::Cow<'a, str> {
     }
 }
 
-fn write_data(page: &mut Writer, stat: &ZnodeStat, data: Result<&Vec<u8>, &String>) {
+fn write_data(page: &mut PageWriter, stat: &ZnodeStat, data: Result<&Vec<u8>, &String>) {
     let data = match data {
         Ok(data) => data,
         Err(why) => return page.fact("data", why, Tone::Careful),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Columns, Sign, Tone, Writer};
+use super::{Columns, PageWriter, Sign, Tone};
 use lockscope_base::znode::{Timestamp, Zxid, escaped};
 use lockscope_model::server_view::{
     AskedBy, Difference, Health, Load, MemberComparison, MemberView, ServerMode, ServerView,
@@ -18,12 +18,12 @@ pub const COLUMNS: Columns = Columns { label: 4, ..Columns::SIGNS };
 const VERSION_WIDTH: usize = 24;
 
 /// Writes that the servers are not asked.
-pub fn write_not_asked(page: &mut Writer) {
+pub fn write_not_asked(page: &mut PageWriter) {
     page.sentence(NOT_ASKED, Tone::Text);
 }
 
 /// Writes what the servers report.
-pub fn write_members(page: &mut Writer, view: &ServerView, now: Timestamp) {
+pub fn write_members(page: &mut PageWriter, view: &ServerView, now: Timestamp) {
     if view.members.is_empty() {
         return page.sentence("No server was asked yet.", Tone::Text);
     }
@@ -38,7 +38,7 @@ pub fn write_members(page: &mut Writer, view: &ServerView, now: Timestamp) {
 
 /// Writes what the reports allow to conclude. `load` is the recent cost of asking and the window in
 /// milliseconds.
-pub fn write_conclusions(page: &mut Writer, view: &ServerView, load: Option<(Load, u64)>) {
+pub fn write_conclusions(page: &mut PageWriter, view: &ServerView, load: Option<(Load, u64)>) {
     if view.members.is_empty() {
         return;
     }
@@ -52,7 +52,7 @@ pub fn write_conclusions(page: &mut Writer, view: &ServerView, load: Option<(Loa
 }
 
 /// Writes what one-shot watches cost.
-pub fn write_one_shot(page: &mut Writer, view: &ServerView) {
+pub fn write_one_shot(page: &mut PageWriter, view: &ServerView) {
     page.sentence(if view.runs_keeper() { KEEPER_WATCHES } else { ONE_SHOT }, Tone::Careful);
 }
 
@@ -93,7 +93,7 @@ fn known(view: &ServerView) -> &'static str {
     }
 }
 
-fn write_member(page: &mut Writer, member: &MemberView, newest: Option<Zxid>, now: Timestamp) {
+fn write_member(page: &mut PageWriter, member: &MemberView, newest: Option<Zxid>, now: Timestamp) {
     let by = match (member.asked_by, member.provenance.can_prove()) {
         (AskedBy::Words, true) => "by four-letter words",
         (AskedBy::Words, false) => "by four-letter words, in plain text",
@@ -221,7 +221,7 @@ const ONE_SERVER: &str =
     "The trees of the members are not compared: the connect string names one server. Name all of them there.";
 
 /// Writes the last comparison of the members.
-pub fn write_trees(page: &mut Writer, compared: Option<&MemberComparison>, now: Timestamp) {
+pub fn write_trees(page: &mut PageWriter, compared: Option<&MemberComparison>, now: Timestamp) {
     page.blank();
     let Some(compared) = compared else { return page.sentence(NOT_YET, Tone::Dim) };
     if compared.members.len() < 2 {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::details::last_request;
-use super::{Columns, Tone, Writer};
+use super::{Columns, PageWriter, Tone};
 use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_model::diagnose::OwnerState;
 use lockscope_model::queue::LastConnection;
@@ -75,7 +75,7 @@ pub struct SessionEvent {
     pub why: Option<String>,
 }
 
-pub fn write(page: &mut Writer, of: &ShownSession<'_>) {
+pub fn write(page: &mut PageWriter, of: &ShownSession<'_>) {
     page.line("session", &of.session.to_string(), Keep::Start, Tone::Strong);
     let (text, tone) = of.state();
     page.fact("state", &text, tone);
@@ -130,7 +130,7 @@ impl ShownSession<'_> {
         (text.to_owned(), Tone::Unsure)
     }
 
-    fn connection(&self, page: &mut Writer) {
+    fn connection(&self, page: &mut PageWriter) {
         let Some(LastConnection { connection, server, last_listed }) = self.last else { return };
         let since =
             connection.established.map_or(String::new(), |made| format!(" since {}", date_and_time(made, self.utc)));
@@ -160,7 +160,7 @@ impl ShownSession<'_> {
         self.view.safe_session_timeout().filter(|safe| own < *safe && self.holds + self.awaits > 0)
     }
 
-    fn expiry(&self, page: &mut Writer) {
+    fn expiry(&self, page: &mut PageWriter) {
         if let Some(at) = self.view.session(self.session).and_then(|listed| listed.expires_at) {
             let left = countdown(at.since(self.now));
             page.fact(
@@ -173,7 +173,7 @@ impl ShownSession<'_> {
 
     /// Writes what falls with the session: the nodes besides locks first, since the list above shows
     /// the locks.
-    fn owned(&self, page: &mut Writer) {
+    fn owned(&self, page: &mut PageWriter) {
         let Some(owned) = &self.ephemerals else {
             return page.fact("owns", "nodes that end with it: not listed by any server", Tone::Dim);
         };
@@ -193,7 +193,7 @@ impl ShownSession<'_> {
         }
     }
 
-    fn watched(&self, page: &mut Writer) {
+    fn watched(&self, page: &mut PageWriter) {
         let mut label = "watches";
         for path in &self.watches {
             page.line(std::mem::take(&mut label), path, Keep::Ends, Tone::Text);
@@ -212,7 +212,7 @@ impl ShownSession<'_> {
 }
 
 /// Writes the events in the given order: the newest first.
-pub fn write_events(page: &mut Writer, events: impl Iterator<Item = SessionEvent>, has_older: bool, utc: bool) {
+pub fn write_events(page: &mut PageWriter, events: impl Iterator<Item = SessionEvent>, has_older: bool, utc: bool) {
     let mut any = false;
     for event in events {
         any = true;

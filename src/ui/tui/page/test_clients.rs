@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Columns, Line, Page, Sign, Tone, Writer};
+use super::{Columns, Line, Page, PageWriter, Sign, Tone};
 use lockscope_base::znode::ZnodePath;
 use lockscope_lab::contend::{ClientState, FleetStatus, LinkState, Overlap};
 use lockscope_lock::{Algorithm, Naming};
@@ -28,7 +28,7 @@ pub struct QueueClients<'a> {
 }
 
 /// Describes the start of a herd and a chain, or of a chain and a look-ahead chain, below `parent`.
-pub fn pair(mut page: Writer, parent: &ZnodePath, default: u32) -> Page {
+pub fn pair(mut page: PageWriter, parent: &ZnodePath, default: u32) -> Page {
     let (herd, chain) = (parent.child(Algorithm::Herd.name()), parent.child(Algorithm::Chain.name()));
     page.sentence(
         &format!(
@@ -57,7 +57,7 @@ pub fn pair(mut page: Writer, parent: &ZnodePath, default: u32) -> Page {
 
 /// Returns the page shown before test clients join an existing queue. `stop` is the key that stops
 /// them.
-pub fn queue(mut page: Writer, clients: QueueClients<'_>, stop: &str) -> Page {
+pub fn queue(mut page: PageWriter, clients: QueueClients<'_>, stop: &str) -> Page {
     let QueueClients { algorithm, path, naming, reads, in_own_queue, foreign, default } = clients;
     let names = match naming {
         _ if matches!(algorithm, Algorithm::Mutex | Algorithm::MutexParent) => String::new(),
@@ -94,7 +94,7 @@ pub fn queue(mut page: Writer, clients: QueueClients<'_>, stop: &str) -> Page {
 }
 
 /// Explains why test clients cannot join the queue.
-pub fn refused(mut page: Writer, reason: &str) -> Page {
+pub fn refused(mut page: PageWriter, reason: &str) -> Page {
     page.sentence(reason, Tone::Text);
     Page::new("Cannot join", Columns::SIGNS, page.lines())
 }
@@ -115,7 +115,7 @@ pub fn lines<'a>(
     for (algorithm, status) in fleets {
         let Some((text, violated)) = sentence(status) else { continue };
         let (sign, tone) = if violated { (Sign::Bad, Tone::Bad) } else { (Sign::Warning, Tone::Careful) };
-        let mut page = Writer::new(Columns::SIGNS, width, charset);
+        let mut page = PageWriter::new(Columns::SIGNS, width, charset);
         page.add(Some(sign), None, &format!("{algorithm}: {text}"), tone);
         lines.extend(page.lines().into_iter().take(MAX_LINES));
     }

@@ -45,7 +45,7 @@ pub struct GridRow<'a> {
 
 /// The direction in which a flight moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum FlightDirection {
     Up,
     Right,
     Down,
@@ -59,7 +59,7 @@ pub struct FlightPlace {
     pub number: u64,
     pub x: u16,
     pub y: u16,
-    pub direction: Direction,
+    pub direction: FlightDirection,
 }
 
 /// The layout of a picture in a given number of columns and lines.
@@ -290,15 +290,15 @@ fn route(from: (u16, u16), column: u16, to: (u16, u16)) -> Vec<(u16, u16)> {
     path
 }
 
-fn direction(from: (u16, u16), to: (u16, u16)) -> Direction {
+fn direction(from: (u16, u16), to: (u16, u16)) -> FlightDirection {
     if to.1 > from.1 {
-        Direction::Down
+        FlightDirection::Down
     } else if to.1 < from.1 {
-        Direction::Up
+        FlightDirection::Up
     } else if to.0 < from.0 {
-        Direction::Left
+        FlightDirection::Left
     } else {
-        Direction::Right
+        FlightDirection::Right
     }
 }
 
@@ -329,7 +329,7 @@ fn most_important(rows: &[PictureRow], room: usize) -> Vec<&PictureRow> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Departure, RowId};
+    use super::super::{NodeEnd, RowId};
     use super::*;
 
     fn row(number: u64, state: RowState, effect: Option<WakeEffect>) -> PictureRow {
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_long_queue_shows_the_holder_the_next_and_the_woken_before_sleeping_clients() {
         let sleeps = Some(WakeEffect::SleepsOn);
-        let mut rows = vec![row(1, RowState::Gone(Departure::Released), None), row(2, RowState::Holds, None)];
+        let mut rows = vec![row(1, RowState::Gone(NodeEnd::Released), None), row(2, RowState::Holds, None)];
         rows.extend((3..50).map(|number| row(number, RowState::Waits, sleeps)));
         rows[40].effect = Some(WakeEffect::InVain);
         rows.push(row(50, RowState::ThinksItHolds, None));

@@ -24,7 +24,7 @@ use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetStatus, L
 use lockscope_lock::{Access, Algorithm};
 use lockscope_model::diagnose::OwnerState;
 
-pub use grid::{Direction, FlightPlace, Grid, GridRow, LineCell};
+pub use grid::{FlightDirection, FlightPlace, Grid, GridRow, LineCell};
 pub use replay::{ReplayGap, TraceReplay, WakeCounts, WakeRates};
 pub use schedule::{Flight, RequestFlight};
 
@@ -59,14 +59,14 @@ pub enum RowState {
     ThinksItHolds,
     Waits,
     /// The node was just deleted.
-    Gone(Departure),
+    Gone(NodeEnd),
     /// The state is unknown.
     Unknown,
 }
 
 /// Why a node is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Departure {
+pub enum NodeEnd {
     /// The client deleted the node.
     Released,
     /// The session ended.
@@ -322,7 +322,7 @@ impl ShownClient {
 /// All clients, the nodes that were just deleted, and facts about the fleet.
 struct ShownFleet<'a> {
     pub clients: Vec<&'a ShownClient>,
-    pub gone: &'a [(ShownClient, Departure)],
+    pub gone: &'a [(ShownClient, NodeEnd)],
     /// Whether any client was woken since the last step began.
     pub somebody_woke: bool,
     pub facts: FleetFacts,
@@ -332,7 +332,7 @@ impl ShownFleet<'_> {
     /// Builds the rows.
     pub fn picture(&self) -> QueuePicture {
         let parents = self.parents();
-        let mut standing: Vec<(&ShownClient, Option<Departure>)> =
+        let mut standing: Vec<(&ShownClient, Option<NodeEnd>)> =
             self.gone.iter().map(|(client, departure)| (client, Some(*departure))).collect();
         standing.extend(self.clients.iter().filter(|client| client.is_in_queue()).map(|client| (*client, None)));
         standing.sort_by_cached_key(|(client, departure)| order(client, *departure, &self.facts));
@@ -372,7 +372,7 @@ impl ShownFleet<'_> {
     fn row(
         &self,
         client: &ShownClient,
-        gone: Option<Departure>,
+        gone: Option<NodeEnd>,
         lines: Vec<WatchLine>,
         highest: Option<Zxid>,
     ) -> PictureRow {
@@ -402,9 +402,9 @@ impl ShownFleet<'_> {
     /// precedence over a deleted node of the same name.
     fn lines(
         client: &ShownClient,
-        gone: Option<Departure>,
+        gone: Option<NodeEnd>,
         parents: &[ZnodePath],
-        standing: &[(&ShownClient, Option<Departure>)],
+        standing: &[(&ShownClient, Option<NodeEnd>)],
     ) -> Vec<WatchLine> {
         if gone.is_some() {
             return Vec::new();
@@ -434,7 +434,7 @@ impl ShownFleet<'_> {
 
 /// Sorts by the age of the nodes, oldest first. Holders whose node is gone come first, clients
 /// without a node last. A semaphore's leases have numbers of their own and precede its queue.
-fn order(client: &ShownClient, gone: Option<Departure>, facts: &FleetFacts) -> (bool, u8, i32, ClientId) {
+fn order(client: &ShownClient, gone: Option<NodeEnd>, facts: &FleetFacts) -> (bool, u8, i32, ClientId) {
     let sequence = client.sequence();
     let held = client.holds() || gone.is_some();
     let is_first = held && sequence.is_none();

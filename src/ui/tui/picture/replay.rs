@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::schedule::{Flight, Item, RequestFlight, Schedule, begins_step};
-use super::{Departure, FleetFacts, QueuePicture, ShownClient, ShownFleet, WakeEffect};
+use super::{FleetFacts, NodeEnd, QueuePicture, ShownClient, ShownFleet, WakeEffect};
 use lockscope_base::znode::Timestamp;
 use lockscope_lab::contend::{ClientId, ClientState, FleetStatus, LinkState, TraceEntry, TraceStep, WatchPlace};
 
@@ -44,7 +44,7 @@ pub enum ReplayGap {
 pub struct TraceReplay {
     latest: Option<Arc<FleetStatus>>,
     clients: BTreeMap<ClientId, ShownClient>,
-    gone: Vec<(ShownClient, Departure)>,
+    gone: Vec<(ShownClient, NodeEnd)>,
     schedule: Schedule,
     flying: Vec<Flight>,
     requests: Vec<RequestFlight>,
@@ -188,7 +188,7 @@ impl TraceReplay {
             let was = shown.clone();
             shown.follow(client);
             if was.node.is_some() && was.node != shown.node {
-                self.leave(&was, Departure::SessionEnded);
+                self.leave(&was, NodeEnd::SessionEnded);
             }
             changed |= was != shown || shown.state == ClientState::Crashed;
             self.clients.insert(client.id, shown);
@@ -266,7 +266,7 @@ impl TraceReplay {
                 let owner = self.clients.values().find(|client| client.node.as_ref() == Some(&path)).cloned();
                 if let Some(owner) = owner {
                     let released = !matches!(owner.state, ClientState::Crashed) && !owner.frozen;
-                    self.leave(&owner, if released { Departure::Released } else { Departure::SessionEnded });
+                    self.leave(&owner, if released { NodeEnd::Released } else { NodeEnd::SessionEnded });
                     self.change(owner.id, |client| {
                         client.node = None;
                         if released && client.state == ClientState::Holding {
@@ -297,7 +297,7 @@ impl TraceReplay {
         let gone: Vec<ShownClient> =
             self.clients.values().filter(|client| client.is_silent() && is_gone(client)).cloned().collect();
         for client in gone {
-            self.leave(&client, Departure::SessionEnded);
+            self.leave(&client, NodeEnd::SessionEnded);
             self.change(client.id, ShownClient::lose_node);
         }
     }
@@ -309,7 +309,7 @@ impl TraceReplay {
     }
 
     /// Shows a client's node as gone until the next step begins.
-    fn leave(&mut self, client: &ShownClient, departure: Departure) {
+    fn leave(&mut self, client: &ShownClient, departure: NodeEnd) {
         if !self.gone.iter().any(|(gone, _)| gone.id == client.id) {
             self.gone.push((client.clone(), departure));
         }

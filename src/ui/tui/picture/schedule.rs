@@ -77,7 +77,7 @@ pub struct Schedule {
     end: Timestamp,
     /// The time at which each client's last change of a node, or the request for it, is shown.
     changed: FxHashMap<ClientId, Timestamp>,
-    causes: Causes,
+    causes: WakeCauses,
 }
 
 impl Schedule {
@@ -257,17 +257,17 @@ struct FiredChange {
     /// The change fired only watches that were set before this position in the trace: the position
     /// of its first noted event, or that of the node's next creation if that came earlier.
     fired_before: u64,
-    cause: Cause,
+    cause: WakeCause,
 }
 
 /// The client that made a change and the entry of its request, each if the trace shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Cause {
+struct WakeCause {
     client: Option<ClientId>,
     sent: Option<u64>,
 }
 
-impl Cause {
+impl WakeCause {
     fn by_request(client: ClientId, sent: u64) -> Self {
         Self { client: Some(client), sent: Some(sent) }
     }
@@ -289,7 +289,7 @@ fn fires(path: &ZnodePath, is_deletion: bool, place: &WatchPlace) -> bool {
 
 /// The known nodes, their owners and their changes.
 #[derive(Clone, Debug, Default)]
-struct Causes {
+struct WakeCauses {
     /// The number of noted entries.
     noted: u64,
     changes: VecDeque<NodeChange>,
@@ -306,7 +306,7 @@ struct Causes {
     silent: Vec<ClientId>,
 }
 
-impl Causes {
+impl WakeCauses {
     /// Notes that a client has a node.
     pub fn know(&mut self, client: ClientId, node: &ZnodePath) {
         if self.nodes.get(&client) == Some(node) && self.owners.get(node) == Some(&client) {
@@ -413,7 +413,7 @@ impl Causes {
                 WatchPlace::Node(path) => self.owners.get(path).copied(),
                 WatchPlace::Children(_) => None,
             });
-            Cause { client, sent: None }
+            WakeCause { client, sent: None }
         });
         // This is a late event of a change that has already fired; it did not fire watches set
         // meanwhile.
@@ -430,17 +430,17 @@ impl Causes {
 
     /// Returns the position in the trace at which the node of a watch was created again after
     /// `deletion`.
-    fn recreated(&self, place: &WatchPlace, deletion: Cause) -> Option<u64> {
+    fn recreated(&self, place: &WatchPlace, deletion: WakeCause) -> Option<u64> {
         let (WatchPlace::Node(node), Some(sent)) = (place, deletion.sent) else { return None };
         let mut made = self.changes.iter().filter(|change| !change.is_deletion && change.path == *node);
         made.find(|change| change.answered > sent).map(|change| change.answered)
     }
 
     /// Looks for the first answered change that fired the watch.
-    fn answered(&self, place: &WatchPlace, set: u64, counts: impl Fn(ClientId, u64) -> bool) -> Option<Cause> {
+    fn answered(&self, place: &WatchPlace, set: u64, counts: impl Fn(ClientId, u64) -> bool) -> Option<WakeCause> {
         let mut fired = self.changes.iter().filter(|change| change.answered > set && change.fires(place));
         let first = fired.find(|change| counts(change.client, change.sent));
-        first.map(|change| Cause::by_request(change.client, change.sent))
+        first.map(|change| WakeCause::by_request(change.client, change.sent))
     }
 
     /// Looks for a request without a reply: the only candidate or, among several, the one whose
@@ -450,7 +450,7 @@ impl Causes {
         place: &WatchPlace,
         counts: impl Fn(ClientId, u64) -> bool,
         later: &[&TraceEntry],
-    ) -> Option<Cause> {
+    ) -> Option<WakeCause> {
         let may_fire = |client: &ClientId, change: &PendingChange| match (change.kind, place) {
             (RequestKind::Delete, WatchPlace::Node(node)) if change.is_of_older_node => {
                 self.nodes.get(client) != Some(node) && self.owners.get(node).is_none_or(|owner| owner == client)
@@ -463,7 +463,7 @@ impl Causes {
             .pending
             .iter()
             .filter(|(client, change)| !change.has_failed && may_fire(client, change) && counts(**client, change.sent));
-        let pending: Vec<Cause> = all.map(|(client, change)| Cause::by_request(*client, change.sent)).collect();
+        let pending: Vec<WakeCause> = all.map(|(client, change)| WakeCause::by_request(*client, change.sent)).collect();
         if let [] | [_] = pending[..] {
             return pending.first().copied();
         }

@@ -63,7 +63,7 @@ const GATHER: Duration = Duration::from_millis(20);
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reason why the loop woke up.
-enum Turn {
+enum LoopTurn {
     Signal(ProcessSignal),
     Input(Option<io::Result<crossterm::event::Event>>),
     Done(Event),
@@ -116,7 +116,7 @@ pub struct Console<B: Backend, O> {
 }
 
 /// What is left of the program after it leaves the screen.
-pub struct Left<O> {
+pub struct AfterScreen<O> {
     /// The tasks still under way.
     pub tasks: JoinSet<Event>,
     /// The terminal, not yet restored.
@@ -227,8 +227,8 @@ where
     }
 
     /// Leaves the screen. The returned tasks continue.
-    pub fn leave(self) -> Left<O> {
-        Left { tasks: self.tasks, control: self.control }
+    pub fn leave(self) -> AfterScreen<O> {
+        AfterScreen { tasks: self.tasks, control: self.control }
     }
 
     pub fn app(&self) -> &App {
@@ -248,7 +248,7 @@ where
         fleets: &mut impl FleetControl,
     ) -> Result<(), TuiError> {
         if let Some(event) = self.first.take()
-            && self.handle(Turn::Done(event), changes, fleets).await?.is_break()
+            && self.handle(LoopTurn::Done(event), changes, fleets).await?.is_break()
         {
             return Ok(());
         }
@@ -271,7 +271,7 @@ where
         changes: &mut impl ChangeSource,
         system: &mut impl SignalSource,
         fleets: &mut impl FleetControl,
-    ) -> Turn {
+    ) -> LoopTurn {
         let frame = self.frames.due(Instant::now()).filter(|_| self.terminal_use.is_ours());
         let reads = self.terminal_use.reads_keys();
         let tick = self.app.ticks().then_some(self.ticked + TICK_INTERVAL);
@@ -279,36 +279,36 @@ where
         let idle = self.waiting.len() == 0;
         tokio::select! {
             biased;
-            order = system.next() => Turn::Signal(order),
-            event = input.next(), if reads => Turn::Input(event),
-            (name, end) = self.terminal_use.returned() => Turn::Returned(name, end),
-            event = self.commands.next() => Turn::Done(event),
-            Some(Ok(event)) = self.tasks.join_next() => Turn::Done(event),
-            () = until(tick) => Turn::Tick,
-            () = until(due) => Turn::Due,
-            event = fleets.next() => Turn::Done(event),
-            reports = self.reports.next() => Turn::Done(Event::EnsemblesReported(reports)),
-            change = changed(self.config.as_mut()) => Turn::Config(Box::new(change)),
-            note = until_unverified_login(), if !self.noted => Turn::Note(note),
-            () = until(frame) => Turn::Frame,
-            () = std::future::ready(()), if !idle => Turn::Slice,
-            batch = later(self.more_from, changes.next()), if idle && !self.ended => Turn::Changes(batch),
+            order = system.next() => LoopTurn::Signal(order),
+            event = input.next(), if reads => LoopTurn::Input(event),
+            (name, end) = self.terminal_use.returned() => LoopTurn::Returned(name, end),
+            event = self.commands.next() => LoopTurn::Done(event),
+            Some(Ok(event)) = self.tasks.join_next() => LoopTurn::Done(event),
+            () = until(tick) => LoopTurn::Tick,
+            () = until(due) => LoopTurn::Due,
+            event = fleets.next() => LoopTurn::Done(event),
+            reports = self.reports.next() => LoopTurn::Done(Event::EnsemblesReported(reports)),
+            change = changed(self.config.as_mut()) => LoopTurn::Config(Box::new(change)),
+            note = until_unverified_login(), if !self.noted => LoopTurn::Note(note),
+            () = until(frame) => LoopTurn::Frame,
+            () = std::future::ready(()), if !idle => LoopTurn::Slice,
+            batch = later(self.more_from, changes.next()), if idle && !self.ended => LoopTurn::Changes(batch),
         }
     }
 
     async fn handle(
         &mut self,
-        turn: Turn,
+        turn: LoopTurn,
         changes: &mut impl ChangeSource,
         fleets: &mut impl FleetControl,
     ) -> Result<ControlFlow<()>, TuiError> {
-        let urgency = if matches!(turn, Turn::Slice) { Urgency::Changes } else { Urgency::Now };
+        let urgency = if matches!(turn, LoopTurn::Slice) { Urgency::Changes } else { Urgency::Now };
         let event = match turn {
-            Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
-            Turn::Signal(signal) => return self.signalled(signal),
-            Turn::Returned(name, end) => self.returned(name, end)?,
-            Turn::Input(Some(Ok(event))) if !self.terminal_use.is_ours() => return self.answered(&event),
-            Turn::Input(Some(Ok(event))) => match translate(&event) {
+            LoopTurn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
+            LoopTurn::Signal(signal) => return self.signalled(signal),
+            LoopTurn::Returned(name, end) => self.returned(name, end)?,
+            LoopTurn::Input(Some(Ok(event))) if !self.terminal_use.is_ours() => return self.answered(&event),
+            LoopTurn::Input(Some(Ok(event))) => match translate(&event) {
                 Some(event) => {
                     // A terminal that shrank for a moment has lost cells, even if it has its old
                     // size again.
@@ -317,26 +317,26 @@ where
                 }
                 None => return Ok(ControlFlow::Continue(())),
             },
-            Turn::Done(event) => event,
-            Turn::Note(note) => {
+            LoopTurn::Done(event) => event,
+            LoopTurn::Note(note) => {
                 self.noted = true;
                 Event::Note(format!("{note}."))
             }
-            Turn::Config(change) => {
+            LoopTurn::Config(change) => {
                 self.theme = Theme::of(colours(change.theme), change.ascii);
                 change.event()
             }
-            Turn::Tick => {
+            LoopTurn::Tick => {
                 self.ticked = Instant::now();
                 Event::Tick
             }
-            Turn::Due => Event::Due,
-            Turn::Frame => {
+            LoopTurn::Due => Event::Due,
+            LoopTurn::Frame => {
                 self.draw_frame()?;
                 return Ok(ControlFlow::Continue(()));
             }
-            Turn::Slice => Event::Changes(self.waiting.by_ref().take(MAX_CHANGES_PER_SLICE).collect()),
-            Turn::Changes(Some(batch)) => {
+            LoopTurn::Slice => Event::Changes(self.waiting.by_ref().take(MAX_CHANGES_PER_SLICE).collect()),
+            LoopTurn::Changes(Some(batch)) => {
                 // Between two frames nobody sees when a change is applied, and each batch costs as
                 // much as several changes.
                 let gathers = batch.len() < FEW_CHANGES;
@@ -344,7 +344,7 @@ where
                 self.waiting = batch.into_iter();
                 return Ok(ControlFlow::Continue(()));
             }
-            Turn::Changes(None) => {
+            LoopTurn::Changes(None) => {
                 self.ended = true;
                 Event::ObserverEnded
             }

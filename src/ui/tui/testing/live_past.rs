@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::recording::CONNECT;
 use super::{NOW, at, ensemble, press, settings};
-use crate::tui::app::{App, Effect, Event, Settings, Update, World};
+use crate::tui::app::{App, Effect, Event, ScreenWorld, Settings, Update};
 use crate::tui::past_reader::PastReader;
 use crate::tui::past_writer::{LivePast, PastPlace, PastWriter};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::Change;
 use lockscope_model::report::json::to_string;
-use lockscope_model::report::{Ensemble, Snapshot};
+use lockscope_model::report::{ReportedEnsemble, Snapshot};
 
 /// A console in step with the tests' [ensemble] that keeps its past.
 pub struct LiveConsole {
@@ -98,8 +98,8 @@ impl LiveConsole {
     }
 }
 
-fn json(world: &World, now: Timestamp) -> String {
+fn json(world: &ScreenWorld, now: Timestamp) -> String {
     let table = world.table();
-    let ensemble = Ensemble::new(CONNECT, table.session()).with_view(table.view());
+    let ensemble = ReportedEnsemble::new(CONNECT, table.session()).with_view(table.view());
     to_string(&Snapshot::new(&ensemble, table, now).with_diagnosis(world.diagnosis())).expect("JSON")
 }

@@ -20,7 +20,7 @@ use lockscope_model::text::human::count;
 use lockscope_model::text::{width, wrap_words};
 
 /// A figure that the fleets are compared by.
-struct Figure {
+struct ComparedFigure {
     title: &'static str,
     /// The title where `title` does not fit.
     short: &'static str,
@@ -29,14 +29,14 @@ struct Figure {
     digits: usize,
 }
 
-const FIGURES: [Figure; 2] = [
-    Figure {
+const FIGURES: [ComparedFigure; 2] = [
+    ComparedFigure {
         title: "Acquisitions a second",
         short: "Acquisitions/s",
         of: |outcome| outcome.acquisitions_per_second,
         digits: 0,
     },
-    Figure {
+    ComparedFigure {
         title: "Watch events an acquisition",
         short: "Watch events each",
         of: |outcome| outcome.watch_events.per_acquisition,
@@ -112,7 +112,7 @@ fn state(view: View<'_>, comparison: &FleetComparison) -> (String, Style) {
     }
 }
 
-fn draw_figure(view: View<'_>, comparison: &FleetComparison, figure: &Figure, area: Rect, buffer: &mut Buffer) {
+fn draw_figure(view: View<'_>, comparison: &FleetComparison, figure: &ComparedFigure, area: Rect, buffer: &mut Buffer) {
     let highest = comparison.fleets().filter_map(|fleet| fleet.outcome).map(figure.of).fold(0.0, f64::max);
     let fleets: Vec<ComparedFleet<'_>> = comparison.fleets().collect();
     let sizes = fleets.chunk_by(|one, next| one.scenario.clients == next.scenario.clients);
@@ -134,7 +134,7 @@ fn draw_figure(view: View<'_>, comparison: &FleetComparison, figure: &Figure, ar
 fn draw_bar(
     view: View<'_>,
     fleet: &ComparedFleet<'_>,
-    (figure, highest): (&Figure, f64),
+    (figure, highest): (&ComparedFigure, f64),
     first: bool,
     area: Rect,
     buffer: &mut Buffer,

@@ -184,7 +184,7 @@ pub enum FigureLine {
 }
 
 /// The figures of the last status or, once the fleet has ended, of its outcome.
-struct Figures {
+struct FleetFigures {
     acquisitions: u64,
     per_second: Option<f64>,
     events: u64,
@@ -200,7 +200,7 @@ struct Figures {
     coalesced: Option<f64>,
 }
 
-impl Figures {
+impl FleetFigures {
     fn of(fleet: &FleetView) -> Option<Self> {
         match (fleet.phase(), fleet.status()) {
             (Phase::Ended(outcome), _) => Some(Self::last(outcome)),
@@ -249,7 +249,7 @@ impl Figures {
 /// Returns the lines for a box whose inside has `columns` and `height`.
 pub fn figures(view: View<'_>, fleet: &FleetView, columns: u16, height: u16) -> Vec<FigureLine> {
     let theme = view.theme;
-    let Some(figures) = Figures::of(fleet) else { return Vec::new() };
+    let Some(figures) = FleetFigures::of(fleet) else { return Vec::new() };
     let each = match columns {
         ROOMY.. => " an acquisition",
         0..=NARROW => "x",
@@ -308,7 +308,7 @@ fn quantiles(label: &'static str, times: &Quantiles, style: Style) -> FigureLine
 
 /// Returns the servers' count of the kind of watch event that these clients cause. The total of a
 /// pair would contain the events of the other fleet too.
-fn server(view: View<'_>, fleet: &FleetView, figures: &Figures, room: usize) -> FigureLine {
+fn server(view: View<'_>, fleet: &FleetView, figures: &FleetFigures, room: usize) -> FigureLine {
     let theme = view.theme;
     let label = "servers say";
     let Some(events) = figures.server else {

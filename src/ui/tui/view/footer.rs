@@ -275,7 +275,8 @@ pub fn draw_past_bar(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut B
 fn bar(view: View<'_>, outline: &Outline, at: Timestamp, columns: usize) -> Vec<Span<'static>> {
     let theme = view.theme;
     let signs = &theme.signs;
-    let scale = Scale { from: outline.from.0, length: outline.until.0.saturating_sub(outline.from.0).max(1), columns };
+    let scale =
+        BarScale { from: outline.from.0, length: outline.until.0.saturating_sub(outline.from.0).max(1), columns };
     let density = spread(&outline.density, columns);
     let highest = density.iter().copied().max().unwrap_or(0);
     let levels = crate::tui::widget::sparkline(&density, columns, highest, &signs.levels);
@@ -304,13 +305,13 @@ fn bar(view: View<'_>, outline: &Outline, at: Timestamp, columns: usize) -> Vec<
     cells.into_iter().map(|(sign, style)| Span::styled(sign, style)).collect()
 }
 
-struct Scale {
+struct BarScale {
     from: i64,
     length: i64,
     columns: usize,
 }
 
-impl Scale {
+impl BarScale {
     fn column(&self, at: Timestamp) -> usize {
         let into = i128::from(at.0.saturating_sub(self.from).clamp(0, self.length));
         let column = into * self.columns as i128 / i128::from(self.length);

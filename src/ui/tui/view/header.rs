@@ -12,7 +12,7 @@ use crate::tui::theme::Theme;
 use crate::tui::widget::write::write_line;
 use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_model::queue::ConnectionState;
-use lockscope_model::report::Ensemble;
+use lockscope_model::report::ReportedEnsemble;
 use lockscope_model::text::human::{count, date_and_time, plural, time_of_day};
 use lockscope_model::text::{Keep, session, width};
 
@@ -41,7 +41,7 @@ const TIME: usize = 10;
 
 /// Which parts the header shows, and how long each is.
 #[derive(Clone, Copy)]
-struct Form {
+struct HeaderForm {
     /// Whether the terminal is wide enough for the longer forms.
     roomy: bool,
     /// Columns of the own session; 0 leaves the session out.
@@ -54,7 +54,7 @@ struct Form {
     lagging: usize,
 }
 
-impl Form {
+impl HeaderForm {
     const BARE: Self =
         Self { roomy: false, session: 0, past: true, clock: true, connect: MIN_CONNECT, lagging: LAGGING[0] };
     const LEAST: Self = Self { past: false, clock: false, connect: 0, lagging: LAGGING[2], ..Self::BARE };
@@ -88,11 +88,11 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     if let Some(replay) = app.replay() {
         return draw_replay(view, replay, area, buffer);
     }
-    let connect = Ensemble::new(&app.settings().connect, None).connect().to_owned();
+    let connect = ReportedEnsemble::new(&app.settings().connect, None).connect().to_owned();
     let columns = usize::from(area.width);
     let fits = |parts: &Parts| parts.columns(view.theme) + width(&connect).min(parts.form.connect) <= columns;
-    let mut forms = Form::all(area.width, !past(view).is_empty()).map(|form| Parts::new(view, form));
-    let parts = forms.find(fits).unwrap_or_else(|| Parts::new(view, Form::LEAST));
+    let mut forms = HeaderForm::all(area.width, !past(view).is_empty()).map(|form| Parts::new(view, form));
+    let parts = forms.find(fits).unwrap_or_else(|| Parts::new(view, HeaderForm::LEAST));
     let connect = view.fit(&connect, columns.saturating_sub(parts.columns(view.theme)), Keep::Ends);
     let clock = Line::styled(parts.clock.clone(), view.theme.text).right_aligned();
     write_line(parts.spans(view, &connect), area, buffer);
@@ -103,7 +103,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
 
 /// The parts of the header in one form, without the ensemble's name.
 struct Parts {
-    form: Form,
+    form: HeaderForm,
     context: (String, Style),
     state: (String, Style),
     /// `ClickHouse Keeper 25.12`; empty on `ZooKeeper`.
@@ -116,7 +116,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(view: View<'_>, form: Form) -> Self {
+    fn new(view: View<'_>, form: HeaderForm) -> Self {
         let (app, theme) = (view.app, view.theme);
         let signs = &theme.signs;
         let own = match app.link() {
@@ -176,7 +176,7 @@ impl Parts {
 }
 
 /// Returns the state of the connection to the ensemble.
-fn state(view: View<'_>, form: Form) -> (String, Style) {
+fn state(view: View<'_>, form: HeaderForm) -> (String, Style) {
     let (app, theme) = (view.app, view.theme);
     let signs = &theme.signs;
     match app.link() {
@@ -258,7 +258,7 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
         false => (format!("  {} the recorder was cut off", theme.signs.bad), theme.bad),
     };
     let (badge, of) = if let Some(ReplayedFile { name, connect }) = replay.file() {
-        (" REPLAY ", format!("{} of {}", escaped(name), Ensemble::new(connect, None).connect()))
+        (" REPLAY ", format!("{} of {}", escaped(name), ReportedEnsemble::new(connect, None).connect()))
     } else {
         let (since, or_more) = view.app.events_since();
         let least = if or_more { "at least " } else { "" };

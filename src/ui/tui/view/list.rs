@@ -17,7 +17,7 @@ use crate::tui::screen::{MARK_WIDTH, Placed};
 use crate::tui::widget::write::write_line;
 use crate::tui::widget::{Bottom, Cell, Panel, Title, row, titles};
 use lockscope_base::znode::SessionId;
-use lockscope_model::diagnose::{Code, Facts, Finding, OwnerState, Standstill};
+use lockscope_model::diagnose::{Code, Finding, OwnerFacts, OwnerState, Standstill};
 use lockscope_model::queue::{ClientIdentity, ContenderRow, LockQueue};
 use lockscope_model::text::human::{bounded, count, countdown, silent};
 use lockscope_model::text::{Keep, width, wrap_words};
@@ -279,7 +279,12 @@ pub fn lifetime(life: OwnerState, expires_in: Option<Duration>) -> Option<String
 /// Returns the countdown of a contender's owner in `columns` columns. Where there is room, a bar
 /// follows that shrinks with the time left. The timeout of a disconnected client is that of its
 /// last connection.
-pub fn countdown_of(view: View<'_>, session: Option<SessionId>, facts: &Facts<'_>, columns: usize) -> Option<String> {
+pub fn countdown_of(
+    view: View<'_>,
+    session: Option<SessionId>,
+    facts: &OwnerFacts<'_>,
+    columns: usize,
+) -> Option<String> {
     let text = match (facts.owner, facts.silence) {
         (OwnerState::Silent, Some(silence)) => {
             let whole = silent(silence.lasted(view.app.now()), silence.timeout);

@@ -17,7 +17,7 @@ use ratatui::text::Span;
 
 use super::View;
 use super::list::{ListTitle, ListView, client_style, in_a_word, who};
-use crate::tui::app::{LockColumn, LockRow, Locks, VanishedLock};
+use crate::tui::app::{LockColumn, LockList, LockRow, VanishedLock};
 use crate::tui::page::details;
 use crate::tui::page::details::is_shown_as_election;
 use crate::tui::screen::Placed;
@@ -47,7 +47,7 @@ const LAST: &str = ", last ";
 
 const MIN_LAST: usize = 8;
 
-impl ListView for Locks {
+impl ListView for LockList {
     fn title(&self, view: View<'_>) -> ListTitle {
         let (theme, table) = (view.theme, view.app.world().table());
         let contenders = plural(table.contender_count(), "contender", "contenders");

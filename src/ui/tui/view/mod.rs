@@ -26,8 +26,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::app::{
-    App, Area, AuditEntries, Clients, Ensembles, FleetSide, History, Locks, MIN_TERMINAL, PAST_BAR_HEIGHT, Queue,
-    Screen, SessionPlaces, Sessions, TimelineList, Waits,
+    App, Area, AuditEntries, Clients, Ensembles, FleetSide, HistoryList, LockList, MIN_TERMINAL, PAST_BAR_HEIGHT,
+    QueueList, Screen, SessionList, SessionPlaces, TimelineList, WaitList,
 };
 use super::keymap::Command;
 use super::page::Columns;
@@ -73,13 +73,13 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     match app.screen() {
         Screen::Ensembles => list::draw(&Ensembles, view, main, buffer),
         Screen::Locks => {
-            list::draw(&Locks, view, main, buffer);
+            list::draw(&LockList, view, main, buffer);
             if pages.is_empty() {
                 locks::draw_watch_events(view, side, buffer);
             }
         }
         Screen::Queue if app.shows_queue_picture() => picture::draw_queue(view, main, buffer),
-        Screen::Queue => list::draw(&Queue, view, main, buffer),
+        Screen::Queue => list::draw(&QueueList, view, main, buffer),
         Screen::Contend => {
             let fleets = place(layout.fleets);
             if app.shows_picture() {
@@ -93,11 +93,11 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
             }
         }
         Screen::Session => list::draw(&SessionPlaces, view, main, buffer),
-        Screen::Sessions => list::draw(&Sessions, view, main, buffer),
-        Screen::Waits => list::draw(&Waits, view, main, buffer),
+        Screen::Sessions => list::draw(&SessionList, view, main, buffer),
+        Screen::Waits => list::draw(&WaitList, view, main, buffer),
         Screen::Timeline => list::draw(&TimelineList, view, main, buffer),
         Screen::Audit => list::draw(&AuditEntries, view, main, buffer),
-        Screen::History => list::draw(&History, view, main, buffer),
+        Screen::History => list::draw(&HistoryList, view, main, buffer),
         Screen::Comparison => comparison::draw(view, main, buffer),
         Screen::Node | Screen::Servers | Screen::Help | Screen::Unreadable | Screen::Output => {}
     }

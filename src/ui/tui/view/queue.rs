@@ -12,18 +12,18 @@ use ratatui::style::Style;
 use super::View;
 use super::list::{ListTitle, ListView, client, countdown_of, life};
 use super::locks::held;
-use crate::tui::app::{Queue, QueueColumn, QueueRow};
+use crate::tui::app::{QueueColumn, QueueList, QueueRow};
 use crate::tui::screen::Placed;
 use crate::tui::widget::write::write_text;
 use crate::tui::widget::{Cell, row};
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::Sequence;
-use lockscope_model::diagnose::{Facts, WatchTarget};
+use lockscope_model::diagnose::{OwnerFacts, WatchTarget};
 use lockscope_model::queue::{ContenderRow, ContenderState, HoldBounds, LockQueue};
 use lockscope_model::text::human::{bounded, count, count_within, date_and_time, duration, plural};
 use lockscope_model::text::{Keep, fit_bytes, session, width};
 
-impl ListView for Queue {
+impl ListView for QueueList {
     fn title(&self, view: View<'_>) -> ListTitle {
         title(view)
     }
@@ -229,7 +229,7 @@ fn letter(mode: RequestMode) -> &'static str {
 pub fn watches(
     view: View<'_>,
     row: &ContenderRow<'_>,
-    facts: &Facts<'_>,
+    facts: &OwnerFacts<'_>,
 ) -> Option<(&'static str, &'static str, Style)> {
     let (theme, signs) = (view.theme, &view.theme.signs);
     if row.state != ContenderState::Waits || !view.app.shows_truth() {
@@ -252,7 +252,7 @@ pub fn waits_for<'a>(
     view: View<'_>,
     lock: &'a LockQueue,
     row: &ContenderRow<'_>,
-    facts: &Facts<'a>,
+    facts: &OwnerFacts<'a>,
     columns: usize,
 ) -> String {
     const MORE: &str = ", ...";

@@ -30,7 +30,9 @@ use ratatui::text::Span;
 use super::View;
 use super::list::{ListTitle, ListView, client, client_style, in_a_word, life, lifetime, who, who_is};
 use super::queue::{number, waits_for, watches};
-use crate::tui::app::{PlaceColumn, SessionColumn, SessionPlaceRow, SessionPlaces, Sessions, WaitKind, WaitRow, Waits};
+use crate::tui::app::{
+    PlaceColumn, SessionColumn, SessionList, SessionPlaceRow, SessionPlaces, WaitKind, WaitList, WaitRow,
+};
 use crate::tui::screen::{MARK_WIDTH, Placed};
 use crate::tui::widget::Cell;
 use crate::tui::widget::write::write_line;
@@ -40,7 +42,7 @@ use lockscope_model::queue::{ClientIdentity, ContenderState, LockId};
 use lockscope_model::text::human::{bounded, count, countdown, duration, plural};
 use lockscope_model::text::{Keep, session, width};
 
-impl ListView for Sessions {
+impl ListView for SessionList {
     fn title(&self, view: View<'_>) -> ListTitle {
         let all = view.app.world().sessions().all();
         let count = plural(all, "session holds or waits", "sessions hold or wait");
@@ -227,7 +229,7 @@ const HOLDER_WIDTH: usize = 16;
 /// Minimum columns of the screen for the lock's holder, which the next row names too.
 const MIN_WIDTH_WITH_HOLDER: usize = 90;
 
-impl ListView for Waits {
+impl ListView for WaitList {
     fn heading(&self) -> Option<&'static str> {
         Some("Blocking sessions, the worst first: locks and waiters")
     }

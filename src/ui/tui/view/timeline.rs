@@ -23,7 +23,7 @@ use ratatui::style::Style;
 use super::View;
 use super::list::{ListTitle, ListView, name_of, who};
 use crate::tui::app::{
-    AuditColumn, AuditEntries, History, HistoryColumn, HistoryRow, ListScreen, Rows, TimelineColumn, TimelineEntry,
+    AuditColumn, AuditEntries, HistoryColumn, HistoryList, HistoryRow, ListScreen, Rows, TimelineColumn, TimelineEntry,
     TimelineList,
 };
 use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
@@ -227,7 +227,7 @@ fn event(view: View<'_>, event: LockEvent, may_have_expired: bool) -> Cell {
     Cell::new(format!("{sign} {}", event.title()), style)
 }
 
-impl ListView for History {
+impl ListView for HistoryList {
     fn title(&self, view: View<'_>) -> ListTitle {
         let (app, theme) = (view.app, view.theme);
         let (all, forgotten) = app.history_size();

@@ -15,7 +15,7 @@ fn frame(xid: i32, op: i32, more: usize) -> Vec<u8> {
 fn requests_of_the_library_are_recorded_and_not_counted() {
     let mut outstanding = Outstanding::default();
     let said = [frame(1, 15, 90), frame(-2, op::PING, 0), frame(2, 8, 20), frame(3, op::CLOSE_SESSION, 0)];
-    assert_eq!(Requests::default().feed(&said.concat(), &mut outstanding), 2);
+    assert_eq!(OpenRequests::default().feed(&said.concat(), &mut outstanding), 2);
     assert_eq!(outstanding.pinged(), Ok(()));
     for (xid, op) in [(1, 15), (2, 8), (3, op::CLOSE_SESSION)] {
         assert_eq!(outstanding.answered(xid), Ok(op));
@@ -30,7 +30,7 @@ proptest! {
     ) {
         let said: Vec<u8> = sent.iter().flat_map(|(xid, op, more)| frame(*xid, *op, *more)).collect();
         let (mut requests, mut outstanding, mut count, mut rest) =
-            (Requests::default(), Outstanding::default(), 0, said.as_slice());
+            (OpenRequests::default(), Outstanding::default(), 0, said.as_slice());
         for cut in cuts.iter().cycle() {
             if rest.is_empty() {
                 break;

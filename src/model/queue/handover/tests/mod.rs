@@ -2,7 +2,7 @@
 
 mod transitions;
 
-use super::{Gone, Handover, InOrder, Input, NodeGone, Output, Stood};
+use super::{GoneContender, Handover, HandoverInput, HandoverOutput, InOrder, NodeGone, NodesBefore};
 use crate::queue::compact::OrderKey;
 use crate::queue::event::SessionAtEnd;
 use crate::queue::hold::Hold;
@@ -22,13 +22,13 @@ enum Step {
     Unreadable(i64),
     Listed,
     /// A node is gone from a live table whose server has recursive watches.
-    Gone(Contender, Stood),
+    Gone(Contender, NodesBefore),
     GoneAs(Contender, LockEvent),
-    /// As `Gone`, where leases are found by listing them.
+    /// As `GoneContender`, where leases are found by listing them.
     GoneFromListing(Contender),
-    /// As `Gone`, found by a complete reading or after a cut.
+    /// As `GoneContender`, found by a complete reading or after a cut.
     GoneMeanwhile(Contender),
-    /// As `Gone`, while nothing is reported.
+    /// As `GoneContender`, while nothing is reported.
     GoneAtFirst(Contender),
     UnreadQueueNodeGone,
     ReadingBegins,
@@ -92,66 +92,73 @@ fn name(slot: usize) -> String {
     if slot >= 200 { format!("lease-{}", slot - 200) } else { format!("queue-{}", slot - 100) }
 }
 
-fn node_gone(contender: Contender, stood: Stood, event: LockEvent) -> NodeGone {
+fn node_gone(contender: Contender, stood: NodesBefore, event: LockEvent) -> NodeGone {
     let slot = slot(&contender);
-    let gone =
-        Box::new(Gone { contender, event, at_end: SessionAtEnd::Lived, deleter: None, cost: WatchEvents::default() });
+    let gone = Box::new(GoneContender {
+        contender,
+        event,
+        at_end: SessionAtEnd::Lived,
+        deleter: None,
+        cost: WatchEvents::default(),
+    });
     NodeGone { gone, slot, stood, live: true, reporting: true, lists: false }
 }
 
-fn apply_step(handover: &mut Handover, step: Step) -> Vec<Output> {
-    let at_head = |contender| node_gone(contender, Stood::Head, LockEvent::Left);
+fn apply_step(handover: &mut Handover, step: Step) -> Vec<HandoverOutput> {
+    let at_head = |contender| node_gone(contender, NodesBefore::Head, LockEvent::Left);
     match step {
         Step::Announced { lease, head } => {
             let head: Option<ContenderId> = head.map(|session| queue(session).id());
-            handover.handle(Input::LeaseAnnounced { node: &format!("lease-{lease}"), head })
+            handover.handle(HandoverInput::LeaseAnnounced { node: &format!("lease-{lease}"), head })
         }
-        Step::Read(lease) => handover.handle(Input::LeaseRead(&lease)),
-        Step::LeaseGone(lease) => handover.handle(Input::LeaseGone { node: &format!("lease-{lease}") }),
-        Step::Unreadable(lease) => handover.handle(Input::LeaseUnreadable { node: &format!("lease-{lease}") }),
-        Step::Listed => handover.handle(Input::LeasesListed),
+        Step::Read(lease) => handover.handle(HandoverInput::LeaseRead(&lease)),
+        Step::LeaseGone(lease) => handover.handle(HandoverInput::LeaseGone { node: &format!("lease-{lease}") }),
+        Step::Unreadable(lease) => handover.handle(HandoverInput::LeaseUnreadable { node: &format!("lease-{lease}") }),
+        Step::Listed => handover.handle(HandoverInput::LeasesListed),
         Step::Gone(contender, stood) => {
             let event = if contender.holds() { LockEvent::Released } else { LockEvent::Left };
-            handover.handle(Input::NodeGone(node_gone(contender, stood, event)))
+            handover.handle(HandoverInput::NodeGone(node_gone(contender, stood, event)))
         }
-        Step::GoneAs(contender, event) => handover.handle(Input::NodeGone(node_gone(contender, Stood::Head, event))),
+        Step::GoneAs(contender, event) => {
+            handover.handle(HandoverInput::NodeGone(node_gone(contender, NodesBefore::Head, event)))
+        }
         Step::GoneFromListing(contender) => {
-            handover.handle(Input::NodeGone(NodeGone { lists: true, ..at_head(contender) }))
+            handover.handle(HandoverInput::NodeGone(NodeGone { lists: true, ..at_head(contender) }))
         }
         Step::GoneMeanwhile(contender) => {
-            handover.handle(Input::NodeGone(NodeGone { live: false, ..at_head(contender) }))
+            handover.handle(HandoverInput::NodeGone(NodeGone { live: false, ..at_head(contender) }))
         }
         Step::GoneAtFirst(contender) => {
-            handover.handle(Input::NodeGone(NodeGone { live: false, reporting: false, ..at_head(contender) }))
+            handover.handle(HandoverInput::NodeGone(NodeGone { live: false, reporting: false, ..at_head(contender) }))
         }
-        Step::UnreadQueueNodeGone => handover.handle(Input::UnreadQueueNodeGone),
-        Step::ReadingBegins => handover.handle(Input::ReadingBegins),
-        Step::Found(lease) => handover.handle(Input::LeaseFound { slot: slot(&lease), lease: &lease }),
+        Step::UnreadQueueNodeGone => handover.handle(HandoverInput::UnreadQueueNodeGone),
+        Step::ReadingBegins => handover.handle(HandoverInput::ReadingBegins),
+        Step::Found(lease) => handover.handle(HandoverInput::LeaseFound { slot: slot(&lease), lease: &lease }),
         Step::ReadingEnds(leases) => {
             let leases: Vec<_> = leases.iter().map(|lease| (slot(lease), lease)).collect();
-            handover.handle(Input::ReadingEnds { leases: &leases })
+            handover.handle(HandoverInput::ReadingEnds { leases: &leases })
         }
-        Step::OrderChanges => handover.handle(Input::OrderChanges),
+        Step::OrderChanges => handover.handle(HandoverInput::OrderChanges),
         Step::OrderChanged { before_last, last, head } => {
             let in_order = |contender| InOrder { key: key(contender), contender };
             let before_last = before_last.as_ref().map(in_order);
-            handover.handle(Input::OrderChanged { before_last, last: in_order(&last), head: in_order(&head) })
+            handover.handle(HandoverInput::OrderChanged { before_last, last: in_order(&last), head: in_order(&head) })
         }
-        Step::LockGone => handover.handle(Input::LockGone),
+        Step::LockGone => handover.handle(HandoverInput::LockGone),
     }
 }
 
-fn say(output: &Output) -> String {
+fn say(output: &HandoverOutput) -> String {
     match output {
-        Output::Report(gone) => format!("{} {}", gone.event.id(), gone.contender.node),
-        Output::ReportHeld { lease, owner } => format!("held {} by {lease}", owner.contender.node),
-        Output::LeaseIsOf(owner) => format!("is of {}", owner.id.node),
-        Output::FoundLeaseIsOf { slot, owner } => format!("{} is of {}", name(*slot), owner.id.node),
-        Output::FoundLeaseIsNew { slot } => format!("{} is new", name(*slot)),
-        Output::Unbind { lease } => format!("unbind {}", name(*lease)),
-        Output::Bind { lease, head } => format!("bind {} to {}", name(*lease), name(*head)),
-        Output::Hide(key) => format!("hide {}", name(key.slot as usize)),
-        Output::Show(key) => format!("show {}", name(key.slot as usize)),
+        HandoverOutput::Report(gone) => format!("{} {}", gone.event.id(), gone.contender.node),
+        HandoverOutput::ReportHeld { lease, owner } => format!("held {} by {lease}", owner.contender.node),
+        HandoverOutput::LeaseIsOf(owner) => format!("is of {}", owner.id.node),
+        HandoverOutput::FoundLeaseIsOf { slot, owner } => format!("{} is of {}", name(*slot), owner.id.node),
+        HandoverOutput::FoundLeaseIsNew { slot } => format!("{} is new", name(*slot)),
+        HandoverOutput::Unbind { lease } => format!("unbind {}", name(*lease)),
+        HandoverOutput::Bind { lease, head } => format!("bind {} to {}", name(*lease), name(*head)),
+        HandoverOutput::Hide(key) => format!("hide {}", name(key.slot as usize)),
+        HandoverOutput::Show(key) => format!("show {}", name(key.slot as usize)),
     }
 }
 

@@ -4,21 +4,22 @@ use super::Step::{
     Announced, Found, Gone as NodeIsGone, GoneAs, GoneAtFirst, GoneFromListing, GoneMeanwhile, LeaseGone, Listed,
     LockGone, OrderChanged, OrderChanges, Read, ReadingBegins, ReadingEnds, UnreadQueueNodeGone, Unreadable,
 };
-use super::{Stood, after, apply_step, bound, contender, holding, key, lease, named, queue, say, whole};
+use super::{NodesBefore, after, apply_step, bound, contender, holding, key, lease, named, queue, say, whole};
 use crate::queue::LockEvent;
-use crate::queue::handover::Input;
+use crate::queue::handover::HandoverInput;
 use lockscope_base::recipe::Role;
 
 // From the queue.
 
 #[test]
 fn a_contender_that_leaves_the_queue_without_an_unread_lease_has_left() {
-    whole([(NodeIsGone(queue(1), Stood::Head), &["left queue-1"])]);
+    whole([(NodeIsGone(queue(1), NodesBefore::Head), &["left queue-1"])]);
 }
 
 #[test]
 fn a_contender_that_leaves_the_queue_beside_an_unread_lease_departs() {
-    let handover = after([(Announced { lease: 1, head: Some(1) }, &[]), (NodeIsGone(queue(1), Stood::Head), &[])]);
+    let handover =
+        after([(Announced { lease: 1, head: Some(1) }, &[]), (NodeIsGone(queue(1), NodesBefore::Head), &[])]);
     assert!(handover.awaits_something());
 }
 
@@ -26,8 +27,8 @@ fn a_contender_that_leaves_the_queue_beside_an_unread_lease_departs() {
 fn a_contender_behind_the_head_has_left_whatever_is_unread() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
-        (NodeIsGone(queue(2), Stood::Elsewhere), &["left queue-2"]),
-        (NodeIsGone(queue(1), Stood::Head), &[]),
+        (NodeIsGone(queue(2), NodesBefore::Elsewhere), &["left queue-2"]),
+        (NodeIsGone(queue(1), NodesBefore::Head), &[]),
         (Read(lease(1)), &["is of queue-1"]),
     ]);
 }
@@ -66,7 +67,7 @@ fn nodes_that_the_first_reading_finds_gone_are_not_reported() {
 fn the_second_deletion_of_a_returned_node_is_not_reported() {
     let mut returned = queue(1);
     returned.returned = true;
-    whole([(NodeIsGone(returned, Stood::Head), &[])]);
+    whole([(NodeIsGone(returned, NodesBefore::Head), &[])]);
 }
 
 // From departed.
@@ -75,7 +76,7 @@ fn the_second_deletion_of_a_returned_node_is_not_reported() {
 fn a_lease_that_is_read_belongs_to_the_contender_that_departed_for_it() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
-        (NodeIsGone(queue(1), Stood::Head), &[]),
+        (NodeIsGone(queue(1), NodesBefore::Head), &[]),
         (Read(lease(1)), &["is of queue-1"]),
     ]);
 }
@@ -84,7 +85,7 @@ fn a_lease_that_is_read_belongs_to_the_contender_that_departed_for_it() {
 fn a_lease_of_another_session_stands_alone_and_the_departed_contender_left() {
     whole([
         (Announced { lease: 2, head: Some(1) }, &[]),
-        (NodeIsGone(queue(1), Stood::Head), &[]),
+        (NodeIsGone(queue(1), NodesBefore::Head), &[]),
         (Read(lease(2)), &["left queue-1"]),
     ]);
 }
@@ -93,9 +94,10 @@ fn a_lease_of_another_session_stands_alone_and_the_departed_contender_left() {
 fn a_lease_belongs_to_the_head_at_its_creation_though_another_of_its_session_departed_first() {
     let second = named(queue(1), "queue-9");
     let head = Some(second.id());
-    let mut handover = after([(Announced { lease: 1, head: Some(1) }, &[]), (NodeIsGone(queue(1), Stood::Head), &[])]);
-    let _ = handover.handle(Input::LeaseAnnounced { node: "lease-2", head });
-    assert_eq!(apply_step(&mut handover, NodeIsGone(second, Stood::Head)).len(), 0);
+    let mut handover =
+        after([(Announced { lease: 1, head: Some(1) }, &[]), (NodeIsGone(queue(1), NodesBefore::Head), &[])]);
+    let _ = handover.handle(HandoverInput::LeaseAnnounced { node: "lease-2", head });
+    assert_eq!(apply_step(&mut handover, NodeIsGone(second, NodesBefore::Head)).len(), 0);
     let of_second = named(lease(1), "lease-2");
     let said: Vec<String> = apply_step(&mut handover, Read(of_second)).iter().map(say).collect();
     assert_eq!(said, ["is of queue-9"]);
@@ -105,7 +107,7 @@ fn a_lease_belongs_to_the_head_at_its_creation_though_another_of_its_session_dep
 fn a_lease_announced_after_the_departure_does_not_belong_to_the_departed_contender() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
-        (NodeIsGone(queue(1), Stood::Head), &[]),
+        (NodeIsGone(queue(1), NodesBefore::Head), &[]),
         (Announced { lease: 3, head: None }, &[]),
         (LeaseGone(3), &[]),
         (Unreadable(1), &["left queue-1"]),
@@ -117,7 +119,7 @@ fn a_lease_older_than_the_queue_node_belongs_to_another_thread_of_that_session()
     let older = contender(Role::Lease, 1, 50);
     whole([
         (Announced { lease: 1, head: None }, &[]),
-        (NodeIsGone(queue(1), Stood::Head), &[]),
+        (NodeIsGone(queue(1), NodesBefore::Head), &[]),
         (Read(older), &["left queue-1"]),
     ]);
 }
@@ -126,7 +128,7 @@ fn a_lease_older_than_the_queue_node_belongs_to_another_thread_of_that_session()
 fn a_lease_that_is_gone_unread_was_held_by_the_contender_that_departed_for_it() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
-        (NodeIsGone(queue(1), Stood::Head), &[]),
+        (NodeIsGone(queue(1), NodesBefore::Head), &[]),
         (LeaseGone(1), &["held queue-1 by lease-1"]),
     ]);
 }
@@ -135,7 +137,7 @@ fn a_lease_that_is_gone_unread_was_held_by_the_contender_that_departed_for_it() 
 fn a_lease_that_cannot_be_read_has_no_owner_and_the_departed_contender_left() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
-        (NodeIsGone(queue(1), Stood::Head), &[]),
+        (NodeIsGone(queue(1), NodesBefore::Head), &[]),
         (Unreadable(1), &["left queue-1"]),
     ]);
 }
@@ -145,7 +147,7 @@ fn a_lease_that_is_gone_before_its_head_departs_has_no_owner() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
         (LeaseGone(1), &[]),
-        (NodeIsGone(queue(1), Stood::Head), &["left queue-1"]),
+        (NodeIsGone(queue(1), NodesBefore::Head), &["left queue-1"]),
     ]);
 }
 
@@ -173,7 +175,7 @@ fn no_contender_departs_unseen_without_an_unread_lease() {
 fn after_a_cut_a_departed_contender_waits_for_the_complete_reading() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
-        (NodeIsGone(queue(1), Stood::Head), &[]),
+        (NodeIsGone(queue(1), NodesBefore::Head), &[]),
         (UnreadQueueNodeGone, &[]),
         (ReadingBegins, &[]),
         (LeaseGone(1), &[]),
@@ -186,7 +188,7 @@ fn after_a_cut_a_departed_contender_waits_for_the_complete_reading() {
 fn departed_contenders_of_a_dropped_lock_have_left() {
     whole([
         (Announced { lease: 1, head: Some(1) }, &[]),
-        (NodeIsGone(queue(1), Stood::Head), &[]),
+        (NodeIsGone(queue(1), NodesBefore::Head), &[]),
         (LockGone, &["left queue-1"]),
     ]);
 }
@@ -214,7 +216,7 @@ fn a_found_lease_that_is_gone_before_the_reading_ends_is_not_reported() {
     whole([
         (ReadingBegins, &[]),
         (Found(lease(1)), &[]),
-        (NodeIsGone(holding(lease(1)), Stood::Elsewhere), &[]),
+        (NodeIsGone(holding(lease(1)), NodesBefore::Elsewhere), &[]),
         (ReadingEnds(vec![]), &[]),
     ]);
 }
@@ -236,7 +238,7 @@ fn a_lease_announced_and_found_during_a_reading_keeps_nobody_waiting() {
         (Announced { lease: 1, head: None }, &[]),
         (Found(lease(1)), &[]),
         (ReadingEnds(vec![lease(1)]), &["lease-1 is new"]),
-        (NodeIsGone(queue(2), Stood::Head), &["left queue-2"]),
+        (NodeIsGone(queue(2), NodesBefore::Head), &["left queue-2"]),
     ]);
 }
 
@@ -292,13 +294,13 @@ fn a_pending_contender_goes_on_by_its_lease_when_its_queue_node_is_gone() {
             &["bind lease-1 to queue-1", "hide queue-1"],
         ),
         (OrderChanges, &["show queue-1"]),
-        (NodeIsGone(queue(1), Stood::Hidden), &[]),
+        (NodeIsGone(queue(1), NodesBefore::Hidden), &[]),
     ]);
 }
 
 #[test]
 fn a_pending_contender_goes_on_in_the_queue_when_its_lease_is_gone() {
-    whole([(NodeIsGone(bound(1), Stood::PendingLease), &[])]);
+    whole([(NodeIsGone(bound(1), NodesBefore::PendingLease), &[])]);
 }
 
 #[test]
@@ -309,8 +311,8 @@ fn a_pending_contender_has_left_when_its_queue_node_and_then_its_lease_are_gone(
             &["bind lease-1 to queue-1", "hide queue-1"],
         ),
         (OrderChanges, &["show queue-1"]),
-        (NodeIsGone(queue(1), Stood::Hidden), &[]),
-        (NodeIsGone(bound(1), Stood::Elsewhere), &["left lease-1"]),
+        (NodeIsGone(queue(1), NodesBefore::Hidden), &[]),
+        (NodeIsGone(bound(1), NodesBefore::Elsewhere), &["left lease-1"]),
     ]);
 }
 
@@ -331,6 +333,6 @@ fn a_pending_contender_stays_pending_through_a_cut() {
 
 #[test]
 fn a_holder_releases_by_deleting_its_lease() {
-    whole([(NodeIsGone(holding(bound(1)), Stood::Elsewhere), &["released lease-1"])]);
+    whole([(NodeIsGone(holding(bound(1)), NodesBefore::Elsewhere), &["released lease-1"])]);
     whole([(GoneAs(holding(bound(1)), LockEvent::Expired), &["expired lease-1"])]);
 }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::record::batch::SegmentBounds;
 use crate::record::merge::{LogCoverage, MergeError, MergeTarget, Merged};
-use crate::record::tables::Source;
+use crate::record::tables::RowSource;
 use crate::record::tests::fixture::{ALL, ConsoleFixture};
 use crate::record::{BatchRecorder, BatchWriter, Past, Playback, PlaybackStep};
 use crate::testing::{connected, deleted, lost};
@@ -49,7 +49,7 @@ impl MergeFixture {
     fn begin_log(&mut self, segments: SegmentBounds) {
         let path = self.folder.path().join("log.db");
         let mut writer = BatchWriter::create(&path, ALL).unwrap();
-        let mut batches = writer.recorder_of("/logs", Source::Log).unwrap();
+        let mut batches = writer.recorder_of("/logs", RowSource::Log).unwrap();
         batches.set_segment_bounds(segments);
         let (table, diagnosis) = (LockTable::new([]), Diagnosis::new(Thresholds::default()));
         self.log = Some(LogFixture { path, writer, batches, table, diagnosis });

@@ -13,7 +13,7 @@ pub(in crate::record) mod times;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::record::tables::contender;
-use crate::record::tables::contender::{ContenderEnd, ContenderRecord, RecordedClient, Source};
+use crate::record::tables::contender::{ContenderEnd, ContenderRecord, RecordedClient, RowSource};
 use crate::record::tables::rows::TableWriter;
 use lockscope_base::recipe::is_never_reused;
 use lockscope_base::znode::{TimeBounds, TimeRange, Timestamp, Zxid};
@@ -137,11 +137,11 @@ impl<'a> ContenderMerge<'a> {
     ) -> rusqlite::Result<()> {
         let Completed { record, is_contradicted } = complete(recorded, log, self.known);
         self.found += 1;
-        self.both += u64::from(record.source == Source::Both);
+        self.both += u64::from(record.source == RowSource::Both);
         self.contradicted += u64::from(is_contradicted);
         let ended = |record: &ContenderRecord| record.ended.and_then(TimeBounds::exactly);
         // Completed rows may have the log's time already.
-        if recorded.source == Source::Watched
+        if recorded.source == RowSource::Watched
             && let Some((seen, at)) = ended(recorded).zip(ended(log))
             && self.ahead_ms.len() < MAX_COMPARED
         {
@@ -369,12 +369,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::record::tables::contender::{RecordedLock, Source};
+    use crate::record::tables::contender::{RecordedLock, RowSource};
     use lockscope_base::recipe::RequestMode;
     use lockscope_base::znode::{SessionId, TimeBounds, ZnodePath, Zxid};
 
     fn row(
-        source: Source,
+        source: RowSource,
         came: i64,
         acquired: Option<(i64, i64)>,
         end: ContenderEnd,
@@ -414,17 +414,17 @@ mod tests {
     }
 
     fn log(acquired: Option<(i64, i64)>, end: ContenderEnd, ended: Option<(i64, i64)>) -> ContenderRecord {
-        row(Source::Log, 100, acquired, end, ended)
+        row(RowSource::Log, 100, acquired, end, ended)
     }
 
     fn watched(acquired: Option<(i64, i64)>, end: ContenderEnd, ended: Option<(i64, i64)>) -> ContenderRecord {
-        row(Source::Watched, 104, acquired, end, ended)
+        row(RowSource::Watched, 104, acquired, end, ended)
     }
 
     /// Returns what the row is completed to: when it came, acquired and ended, and how.
     fn told(recorded: &ContenderRecord, log: &ContenderRecord) -> String {
         let Completed { record, is_contradicted } = complete(recorded, log, &known());
-        assert_eq!(record.source, Source::Both);
+        assert_eq!(record.source, RowSource::Both);
         let again = complete(&record, log, &known());
         assert_eq!(again, Completed { record: record.clone(), is_contradicted: false }, "completed again");
         let bounds = |bounds: Option<TimeBounds>| {

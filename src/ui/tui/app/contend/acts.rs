@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::tour::{Tour, Turn};
+use super::super::tour::{Tour, TourTurn};
 use super::{FleetSide, FleetView, Phase};
 use crate::tui::app::{App, Cursor, Effect, PromptPurpose, Screen, Update};
 use crate::tui::keymap::Command;
@@ -389,23 +389,23 @@ impl App {
     }
 
     /// Updates the screen after the tour moved.
-    pub(in crate::tui::app) fn take_turn(&mut self, turn: Turn) -> Update {
+    pub(in crate::tui::app) fn take_turn(&mut self, turn: TourTurn) -> Update {
         match turn {
-            Turn::Step => self.begin_step(),
-            Turn::StepBack => {
+            TourTurn::Step => self.begin_step(),
+            TourTurn::StepBack => {
                 let update = self.begin_step();
                 if let Some(tour) = &mut self.tour {
                     tour.cancel_action();
                 }
                 Update { effects: Vec::new(), ..update }
             }
-            Turn::Scene(scene) => self.set_scene(scene),
-            Turn::Stays => Update::redraw(),
-            Turn::End(notice) => {
+            TourTurn::Scene(scene) => self.set_scene(scene),
+            TourTurn::Stays => Update::redraw(),
+            TourTurn::End(notice) => {
                 self.show_notice(self.settings.bindings.fill(notice));
                 Update::redraw()
             }
-            Turn::NoScene(why) => self.refuse(why),
+            TourTurn::NoScene(why) => self.refuse(why),
         }
     }
 

@@ -250,7 +250,7 @@ impl App {
 
 /// The meaning of a key while a plan is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum AnswerKey {
     /// Confirms the plan.
     Yes,
     /// Submits the typed answer.
@@ -262,12 +262,12 @@ enum Answer {
 }
 
 impl Deletion {
-    fn meaning(&self, key: Key, bindings: &Bindings) -> Option<Answer> {
+    fn meaning(&self, key: Key, bindings: &Bindings) -> Option<AnswerKey> {
         let found = self.answers(bindings).into_iter().find(|(keys, ..)| keys.contains(&key));
         found.map(|(_, answer, _)| answer)
     }
 
-    fn answers(&self, bindings: &Bindings) -> Vec<(Vec<Key>, Answer, &'static str)> {
+    fn answers(&self, bindings: &Bindings) -> Vec<(Vec<Key>, AnswerKey, &'static str)> {
         let mut answers = Vec::new();
         let open = self.is_open();
         let (yes, turn) = if self.revokes {
@@ -278,16 +278,16 @@ impl Deletion {
         if open {
             answers.push(match self.plan().confirmation() {
                 // Only the lower-case letter confirms.
-                Confirmation::Yes => (vec![FixedKey::Yes.key()], Answer::Yes, yes),
+                Confirmation::Yes => (vec![FixedKey::Yes.key()], AnswerKey::Yes, yes),
                 Confirmation::SequenceNumber(_) | Confirmation::NodeCount(_) | Confirmation::Context { .. } => {
-                    (FixedKey::Enter.keys().to_vec(), Answer::Typed, yes)
+                    (FixedKey::Enter.keys().to_vec(), AnswerKey::Typed, yes)
                 }
             });
         }
         if open && self.can_turn() {
-            answers.push((self.turn_keys(bindings), Answer::Turn, turn));
+            answers.push((self.turn_keys(bindings), AnswerKey::Turn, turn));
         }
-        answers.push((FixedKey::Leave.keys().to_vec(), Answer::Leave, "leave"));
+        answers.push((FixedKey::Leave.keys().to_vec(), AnswerKey::Leave, "leave"));
         answers
     }
 
@@ -335,13 +335,13 @@ impl App {
         let seen = self.layout().is_some();
         let Some(deletion) = &mut self.deletions.open else { return Update::default() };
         match deletion.meaning(key, &self.settings.bindings) {
-            Some(Answer::Leave) => self.deletions.open = None,
-            Some(Answer::Yes) if seen => return self.confirm("y"),
-            Some(Answer::Typed) if seen => {
+            Some(AnswerKey::Leave) => self.deletions.open = None,
+            Some(AnswerKey::Yes) if seen => return self.confirm("y"),
+            Some(AnswerKey::Typed) if seen => {
                 let typed = deletion.typed.text().to_owned();
                 return self.confirm(&typed);
             }
-            Some(Answer::Turn) if seen => {
+            Some(AnswerKey::Turn) if seen => {
                 deletion.revokes = !deletion.revokes;
                 (deletion.refused, deletion.scroll) = (None, Scroll::default());
                 deletion.typed = Prompt::new(PromptPurpose::Confirmation, "");

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::{App, AuditReading, Effect, Filter, Rows, Screen, Update};
 use super::{Deletion, is_there, leaves};
-use crate::tui::app::{Notice, TimelineEntry, World};
+use crate::tui::app::{Notice, ScreenWorld, TimelineEntry};
 use crate::tui::keymap::Bindings;
 use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 use lockscope_live::admin::audit::{AuditEntry, AuditHistory};
@@ -57,7 +57,7 @@ impl Deletions {
     /// Updates the tags and the open plan after a change in the ensemble. Makes the plan again only
     /// if it has no obstacle yet, and its nodes are no longer as planned (gone, recreated, a parent
     /// not empty) or the table is no longer live.
-    pub fn recheck(&mut self, live: &World, bindings: &Bindings, now: Timestamp) {
+    pub fn recheck(&mut self, live: &ScreenWorld, bindings: &Bindings, now: Timestamp) {
         let table = live.table();
         self.tags.keep(table);
         if let Some(deletion) = &mut self.open
@@ -69,15 +69,15 @@ impl Deletions {
     }
 
     /// Makes the open plan again from the current state. Called once a second.
-    pub fn tick(&mut self, live: &World, bindings: &Bindings, now: Timestamp) {
+    pub fn tick(&mut self, live: &ScreenWorld, bindings: &Bindings, now: Timestamp) {
         if let Some(deletion) = &mut self.open {
             deletion.plan_again(live.table(), live.diagnosis(), bindings, now);
         }
     }
 
     /// Ends the deletion under way. Returns what to show on the screen and in the timeline.
-    fn done(&mut self, outcomes: &[NodeOutcome], now: Timestamp) -> Told {
-        Told::new(outcomes, self.working.take(), now)
+    fn done(&mut self, outcomes: &[NodeOutcome], now: Timestamp) -> DeletionNews {
+        DeletionNews::new(outcomes, self.working.take(), now)
     }
 
     /// Forgets the confirmed plan, of which nothing was tried.
@@ -201,7 +201,7 @@ impl Working {
 
 /// What the console reports about a finished deletion.
 #[derive(Debug)]
-struct Told {
+struct DeletionNews {
     /// The text of the notice, a few sentences.
     text: String,
     /// Whether a deletion or request failed, or an outcome is missing in the audit log.
@@ -211,7 +211,7 @@ struct Told {
     freed: Option<(ZnodePath, LockName)>,
 }
 
-impl Told {
+impl DeletionNews {
     pub fn new(outcomes: &[NodeOutcome], working: Option<Working>, now: Timestamp) -> Self {
         let failed = outcomes.iter().any(|outcome| !outcome.ending.is_done() || outcome.unaudited.is_some());
         Self {
@@ -233,7 +233,7 @@ impl App {
                 self.show_failure(why);
             }
             Ok(outcomes) => {
-                let Told { text, failed, entries, freed } = self.deletions.done(&outcomes, self.wall);
+                let DeletionNews { text, failed, entries, freed } = self.deletions.done(&outcomes, self.wall);
                 for entry in entries {
                     self.live.push(entry);
                 }

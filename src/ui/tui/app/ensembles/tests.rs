@@ -32,7 +32,7 @@ fn three() -> WatchedEnsembles {
 }
 
 fn said(ensembles: &WatchedEnsembles) -> Vec<String> {
-    let word = |event: &EnsembleEvent| match &event.news {
+    let word = |event: &ListedEvent| match &event.news {
         EnsembleNews::Raised(finding) => format!("{} + {} {}", event.ensemble, finding.lock, finding.code),
         EnsembleNews::Renamed(before, finding) => {
             format!("{} {} {before} is {}", event.ensemble, finding.lock, finding.code)

@@ -23,7 +23,7 @@ use lockscope_model::text::human::{duration, exact_time};
 /// Maximum number of holders that are listed. Only semaphores and read locks have more than one.
 const MAX_HOLDERS: usize = 100;
 
-pub struct History;
+pub struct HistoryList;
 
 /// The identity of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ const HISTORY_COLUMNS: &[Column<HistoryColumn>] = &[
     Column::text(HistoryColumn::Node, "NODE", 26, 54, 3),
 ];
 
-impl ListScreen<App> for History {
+impl ListScreen<App> for HistoryList {
     type Id = HistoryId;
     type Row<'a> = HistoryRow<'a>;
     type Order = FixedOrder;
@@ -228,7 +228,7 @@ impl ListScreen<App> for History {
                 .filter(|stay| stay.end == StayEnd::WaiterGone)
                 .map(|stay| StayFacts::new(lock, stay))
                 .collect(),
-            findings: rows.iter().filter_map(|row| FindingFacts::new(lock, &row.entry)).collect(),
+            findings: rows.iter().filter_map(|row| FindingRowFacts::new(lock, &row.entry)).collect(),
             forgotten: app.history_size().1,
         })
     }
@@ -239,7 +239,7 @@ struct HistoryExport<'a> {
     holds: Vec<StayFacts<'a>>,
     /// Contenders that left without having held.
     waits: Vec<StayFacts<'a>>,
-    findings: Vec<FindingFacts<'a>>,
+    findings: Vec<FindingRowFacts<'a>>,
     /// The number of older entries that were dropped.
     forgotten: u64,
 }
@@ -298,7 +298,7 @@ impl<'a> StayFacts<'a> {
 
 /// A finding, as JSON.
 #[derive(Serialize)]
-struct FindingFacts<'a> {
+struct FindingRowFacts<'a> {
     lock: &'a str,
     name: Option<&'a str>,
     code: Code,
@@ -316,7 +316,7 @@ struct FindingFacts<'a> {
     remedy: &'a str,
 }
 
-impl<'a> FindingFacts<'a> {
+impl<'a> FindingRowFacts<'a> {
     fn new(lock: &'a LockName, entry: &'a HistoryEntry) -> Option<Self> {
         let HistoryEntry::Finding { raised_at, cleared_at, finding } = entry else { return None };
         let client = finding.client.as_deref();

@@ -19,7 +19,7 @@ use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Diagnosis, Severity, TableAt};
 use lockscope_model::queue::{Contender, HeldSince, LockId, LockName, LockQueue, LockTable};
 
-pub struct Locks;
+pub struct LockList;
 
 /// A row of the list.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ const LOCK_COLUMNS: &[Column<LockColumn>] = &[
     Column::text(LockColumn::Finding, "FINDING", 12, 24, 0),
 ];
 
-impl ListScreen<App> for Locks {
+impl ListScreen<App> for LockList {
     type Id = LockId;
     type Row<'a> = LockRow<'a>;
     type Order = LockOrder;

@@ -24,9 +24,9 @@ pub mod waits;
 pub use super::contend::{ClientColumn, Clients};
 pub use ensembles::{EnsembleColumn, Ensembles};
 pub use history::{
-    AuditColumn, AuditEntries, History, HistoryColumn, HistoryId, HistoryRow, TimelineColumn, TimelineList,
+    AuditColumn, AuditEntries, HistoryColumn, HistoryId, HistoryList, HistoryRow, TimelineColumn, TimelineList,
 };
-pub use locks::{LockColumn, LockRow, Locks};
-pub use queue::{Queue, QueueColumn, QueueRow};
-pub use sessions::{PlaceColumn, SessionColumn, SessionPlaceRow, SessionPlaces, Sessions};
-pub use waits::Waits;
+pub use locks::{LockColumn, LockList, LockRow};
+pub use queue::{QueueColumn, QueueList, QueueRow};
+pub use sessions::{PlaceColumn, SessionColumn, SessionList, SessionPlaceRow, SessionPlaces};
+pub use waits::WaitList;

@@ -18,10 +18,10 @@ use crate::tui::screen::{Column, MARK_WIDTH, Placed, choose, place};
 use lockscope_base::recipe::{Classifier, LockKind, RequestMode, Role};
 use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath, Zxid};
 use lockscope_lock::Access;
-use lockscope_model::diagnose::{Facts, OwnerState, TableAt, WatchTarget};
+use lockscope_model::diagnose::{OwnerFacts, OwnerState, TableAt, WatchTarget};
 use lockscope_model::queue::{Change, Contender, ContenderRow, ContenderState, LockId, LockQueue, LockTable, Timeline};
 
-pub struct Queue;
+pub struct QueueList;
 
 /// A contender of the open lock, with its current facts.
 pub struct QueueRow<'a> {
@@ -29,10 +29,10 @@ pub struct QueueRow<'a> {
     /// The contender and its position.
     pub row: ContenderRow<'a>,
     /// What is known of the contender's session and watch.
-    pub facts: Facts<'a>,
+    pub facts: OwnerFacts<'a>,
 }
 
-impl Queue {
+impl QueueList {
     /// Collects the facts about a contender. If the servers do not report its watch, a test client
     /// of this console can.
     pub fn known<'a>(app: &'a App, lock: &'a LockQueue, row: ContenderRow<'a>) -> QueueRow<'a> {
@@ -109,7 +109,7 @@ fn known_columns(app: &App) -> Vec<Column<QueueColumn>> {
     without.map(first).collect()
 }
 
-impl ListScreen<App> for Queue {
+impl ListScreen<App> for QueueList {
     type Id = ZnodePath;
     type Row<'a> = QueueRow<'a>;
     type Order = FixedOrder;
@@ -500,7 +500,7 @@ impl App {
     }
 
     fn queue_row_at<'a>(&'a self, lock: &'a LockQueue, position: usize) -> Option<QueueRow<'a>> {
-        Some(Queue::known(self, lock, lock.row(position)?))
+        Some(QueueList::known(self, lock, lock.row(position)?))
     }
 
     /// The session of a row of the picture; `None` when the row has none.
@@ -517,7 +517,7 @@ impl App {
 
     /// The row of the selected contender.
     pub fn selected_in_picture(&self) -> Option<RowId> {
-        let cursor: &Cursor<_> = Queue.cursor(self);
+        let cursor: &Cursor<_> = QueueList.cursor(self);
         let node = cursor.selected(&self.world().queue_rows())?;
         let (_, position) = self.world().table().position(&node)?;
         Some(RowId::Client(position as u64))
@@ -573,7 +573,7 @@ fn contender_row(lock: &LockQueue, QueueRow { row, facts, .. }: &QueueRow<'_>) -
 
 /// The lines from a waiter to what it watches. If the watches are unknown, the line goes to the
 /// contender that it waits for, marked as unknown.
-fn lines(lock: &LockQueue, facts: &Facts<'_>, row: &PictureRow) -> Vec<WatchLine> {
+fn lines(lock: &LockQueue, facts: &OwnerFacts<'_>, row: &PictureRow) -> Vec<WatchLine> {
     let RowId::Client(number) = row.id else { return Vec::new() };
     let Ok(position) = usize::try_from(number) else { return Vec::new() };
     let before = |most: usize| {

@@ -18,13 +18,13 @@ use crate::tui::app::{App, Filter, Rows, Screen};
 use crate::tui::screen::{Column, MARK_WIDTH, Placed, choose, place};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{SessionId, ZnodePath};
-use lockscope_model::diagnose::{Facts, OwnerState, SessionLocks, TableAt, WaitStyle, session_locks};
+use lockscope_model::diagnose::{OwnerFacts, OwnerState, SessionLocks, TableAt, WaitStyle, session_locks};
 use lockscope_model::queue::{ClientIdentity, ContenderRow, ContenderState, LockId, LockQueue, Timeline};
 use lockscope_model::report::SessionFacts;
 use lockscope_model::server_view::Listing;
 use lockscope_model::text::human::{countdown, duration};
 
-pub struct Sessions;
+pub struct SessionList;
 
 impl ListOrder for SessionOrder {
     const ALL: &'static [Self] = &[Self::Liveness, Self::Holds, Self::Waits, Self::Client, Self::Heard, Self::Session];
@@ -78,7 +78,7 @@ const SESSION_COLUMNS: &[Column<SessionColumn>] = &[
     Column::text(SessionColumn::Last, "LAST", 4, 4, 8),
 ];
 
-impl ListScreen<App> for Sessions {
+impl ListScreen<App> for SessionList {
     type Id = SessionId;
     type Row<'a> = &'a SessionLocks;
     type Order = SessionOrder;
@@ -342,7 +342,7 @@ pub struct SessionPlaceRow<'a> {
     pub lock: Option<&'a LockQueue>,
     /// The contender and what the servers report about it; `None` if the node is gone or the
     /// request has no node.
-    pub contender: Option<(ContenderRow<'a>, Facts<'a>)>,
+    pub contender: Option<(ContenderRow<'a>, OwnerFacts<'a>)>,
 }
 
 #[derive(Serialize)]

@@ -17,9 +17,9 @@ use lockscope_model::diagnose::{Blocker, Cycle, TableAt, Wait, Waits as Diagnose
 use lockscope_model::queue::{ContenderState, LockId, LockQueue};
 use lockscope_model::report::WaitFacts;
 
-pub struct Waits;
+pub struct WaitList;
 
-impl ListScreen<App> for Waits {
+impl ListScreen<App> for WaitList {
     type Id = WaitId;
     type Row<'a> = &'a WaitRow;
     type Order = FixedOrder;

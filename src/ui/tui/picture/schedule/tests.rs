@@ -6,15 +6,15 @@ use super::*;
 use crate::testing::path;
 use lockscope_base::znode::Zxid;
 
-fn noted(steps: impl IntoIterator<Item = (u32, TraceStep)>) -> Causes {
-    let mut causes = Causes::default();
+fn noted(steps: impl IntoIterator<Item = (u32, TraceStep)>) -> WakeCauses {
+    let mut causes = WakeCauses::default();
     for (client, step) in steps {
         causes.add_entry(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
     }
     causes
 }
 
-fn of(causes: &mut Causes, client: u32, place: &WatchPlace) -> Option<u32> {
+fn of(causes: &mut WakeCauses, client: u32, place: &WatchPlace) -> Option<u32> {
     causes.of(ClientId(client), place, std::iter::empty()).map(|client| client.0)
 }
 
@@ -47,7 +47,7 @@ fn a_late_event_does_not_count_for_a_watch_that_the_next_holder_set_meanwhile() 
         (1, Sent(RequestKind::Delete)),
         (1, Deleted(node.clone())),
     ]);
-    let add = |causes: &mut Causes, client: u32, step: TraceStep| {
+    let add = |causes: &mut WakeCauses, client: u32, step: TraceStep| {
         causes.add_entry(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
     };
     assert_eq!(of(&mut causes, 2, &place), Some(1));
@@ -77,7 +77,7 @@ fn a_late_event_of_the_last_holder_alone_says_nothing_about_the_next_holders_wat
         (2, Created(node.clone())),
         (2, Watches(place.clone())),
     ]);
-    let add = |causes: &mut Causes, client: u32, step: TraceStep| {
+    let add = |causes: &mut WakeCauses, client: u32, step: TraceStep| {
         causes.add_entry(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
     };
     assert_eq!(of(&mut causes, 3, &place), Some(3));
@@ -140,7 +140,7 @@ fn one_change_wakes_all_watchers_and_their_changes_wake_those_who_watch_again() 
     let mut causes =
         noted([(1, Created(path("/l/lock"))), (2, Watches(place.clone())), (3, Watches(place.clone())), (1, Crashes)]);
     causes.changes.clear();
-    let add = |causes: &mut Causes, client: u32, step: TraceStep| {
+    let add = |causes: &mut WakeCauses, client: u32, step: TraceStep| {
         causes.add_entry(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
     };
     assert_eq!(of(&mut causes, 2, &place), Some(1));

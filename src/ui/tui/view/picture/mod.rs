@@ -35,7 +35,7 @@ use ratatui::text::{Line, Span};
 use self::rows::DrawnQueue;
 use super::list::who_is;
 use super::{View, contend, list};
-use crate::tui::app::{FleetSide, FleetView, Phase, Queue};
+use crate::tui::app::{FleetSide, FleetView, Phase, QueueList};
 use crate::tui::picture::{ReplayGap, RowId, WakeCounts};
 use crate::tui::widget::write::write_line;
 use crate::tui::widget::{Bottom, Panel};
@@ -68,7 +68,7 @@ pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
 /// Draws the queue of the open lock in place of its list, whatever clients are in it.
 pub fn draw_queue(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let app = view.app;
-    let panel = list::panel(&Queue, view, app.world().open_lock().map_or(0, LockQueue::len));
+    let panel = list::panel(&QueueList, view, app.world().open_lock().map_or(0, LockQueue::len));
     let inner = panel.draw(area, buffer, view.theme);
     let mut picture = app.queue_picture(usize::from(inner.height) + 1);
     for row in &mut picture.rows {
@@ -221,7 +221,7 @@ pub const LARGE_RATIO_HEIGHT: u16 = DIGITS_HEIGHT + 1;
 const GAP: u16 = 3;
 
 /// The watch events of both sides for each hand-over, and the larger count over the smaller one.
-struct Comparison<'a> {
+struct EventRatio<'a> {
     times: f64,
     more: (&'a FleetView, u64),
     less: (&'a FleetView, u64),
@@ -255,7 +255,7 @@ pub fn draw_ratio(view: View<'_>, area: Rect, large: bool, buffer: &mut Buffer) 
     }
 }
 
-fn draw_large(view: View<'_>, comparison: Option<&Comparison<'_>>, area: Rect, buffer: &mut Buffer) {
+fn draw_large(view: View<'_>, comparison: Option<&EventRatio<'_>>, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     let number = comparison.map_or_else(|| "-".to_owned(), |comparison| times(comparison.times));
     let place = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
@@ -296,12 +296,12 @@ fn times(times: f64) -> String {
     if times < 10.0 { format!("{}x", ratio(times)) } else { format!("{times:.0}x") }
 }
 
-fn sentence(comparison: &Comparison<'_>) -> String {
+fn sentence(comparison: &EventRatio<'_>) -> String {
     let name = |fleet: &FleetView| fleet.scenario().algorithm.name();
     format!("the watch events: {} / {}", name(comparison.more.0), name(comparison.less.0))
 }
 
-fn compare(view: View<'_>) -> Option<Comparison<'_>> {
+fn compare(view: View<'_>) -> Option<EventRatio<'_>> {
     let fleets = view.app.fleets();
     let side = |side| {
         let fleet = fleets.fleet(side)?;
@@ -313,7 +313,7 @@ fn compare(view: View<'_>) -> Option<Comparison<'_>> {
     };
     let (left, right) = (side(FleetSide::Left)?, side(FleetSide::Right)?);
     let (more, less) = if left.2 >= right.2 { (left, right) } else { (right, left) };
-    Some(Comparison { times: more.2 / less.2, more: (more.0, more.1), less: (less.0, less.1) })
+    Some(EventRatio { times: more.2 / less.2, more: (more.0, more.1), less: (less.0, less.1) })
 }
 
 fn speed(view: View<'_>) -> String {

@@ -9,7 +9,7 @@ use ratatui::text::Span;
 use super::super::View;
 use super::super::list::lifetime;
 use crate::tui::picture::{
-    Departure, Direction, Flight, FlightPlace, Grid, GridRow, LineCell, LineState, PictureRow, QueuePicture,
+    Flight, FlightDirection, FlightPlace, Grid, GridRow, LineCell, LineState, NodeEnd, PictureRow, QueuePicture,
     RequestFlight, RowId, RowState, RowTrouble, WakeEffect,
 };
 use crate::tui::widget::write::write_line;
@@ -142,16 +142,16 @@ fn many(shown: &DrawnQueue<'_>, grid: &Grid<'_>, id: RowId) -> String {
     format!("not in the queue: {names}")
 }
 
-fn arrow(direction: Direction, charset: Charset) -> &'static str {
+fn arrow(direction: FlightDirection, charset: Charset) -> &'static str {
     match (direction, charset) {
-        (Direction::Up, Charset::Ascii) => "^",
-        (Direction::Right, Charset::Ascii) => ">",
-        (Direction::Down, Charset::Ascii) => "v",
-        (Direction::Left, Charset::Ascii) => "<",
-        (Direction::Up, _) => "▲",
-        (Direction::Right, _) => "▶",
-        (Direction::Down, _) => "▼",
-        (Direction::Left, _) => "◀",
+        (FlightDirection::Up, Charset::Ascii) => "^",
+        (FlightDirection::Right, Charset::Ascii) => ">",
+        (FlightDirection::Down, Charset::Ascii) => "v",
+        (FlightDirection::Left, Charset::Ascii) => "<",
+        (FlightDirection::Up, _) => "▲",
+        (FlightDirection::Right, _) => "▶",
+        (FlightDirection::Down, _) => "▼",
+        (FlightDirection::Left, _) => "◀",
     }
 }
 
@@ -164,13 +164,13 @@ pub fn legends(charset: Charset) -> [&'static str; 3] {
 }
 
 /// Arrows of requests are hollow; those of events are filled.
-fn request_arrow(direction: Direction, charset: Charset) -> &'static str {
+fn request_arrow(direction: FlightDirection, charset: Charset) -> &'static str {
     match (direction, charset) {
         (_, Charset::Ascii) => "?",
-        (Direction::Up, _) => "△",
-        (Direction::Right, _) => "▷",
-        (Direction::Down, _) => "▽",
-        (Direction::Left, _) => "◁",
+        (FlightDirection::Up, _) => "△",
+        (FlightDirection::Right, _) => "▷",
+        (FlightDirection::Down, _) => "▽",
+        (FlightDirection::Left, _) => "◁",
     }
 }
 
@@ -253,8 +253,8 @@ pub fn words(view: View<'_>, row: &PictureRow) -> Vec<(String, Style)> {
     let say = |text: &str, style: Style| (text.to_owned(), style);
     let state = match (row.state, row.effect) {
         (RowState::Parent, _) => say("the parent", theme.dim),
-        (RowState::Gone(Departure::Released), _) => say("released", theme.dim),
-        (RowState::Gone(Departure::SessionEnded), _) => say("session ended", theme.bad),
+        (RowState::Gone(NodeEnd::Released), _) => say("released", theme.dim),
+        (RowState::Gone(NodeEnd::SessionEnded), _) => say("session ended", theme.bad),
         (RowState::ThinksItHolds, _) => say("thinks it holds", theme.bad),
         (RowState::Holds, Some(WakeEffect::GetsIt)) => say("gets it", theme.good),
         (RowState::Holds, _) => say("holds", theme.good),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{SIZES, after, picture, second};
-use crate::tui::app::{App, Event, History, HistoryColumn, ListScreen, LockColumn, Locks};
+use crate::tui::app::{App, Event, HistoryColumn, HistoryList, ListScreen, LockColumn, LockList};
 use crate::tui::testing::servers::{Clients, surveyed};
 use crate::tui::testing::{NOW, ago, app, at, connected, curator, deleted, gone, listed, live, path, seen, session};
 use crate::tui::theme::{Theme, ThemeName};
@@ -52,8 +52,8 @@ fn an_assumed_holder_is_marked_at_any_width() {
 #[test]
 fn no_name_of_a_finding_is_cut_in_the_narrowest_column() {
     let app = live((80, 24));
-    let findings = |width| Locks.place(&app, width).into_iter().find(|column| column.key == LockColumn::Finding);
-    let what = |width| History.place(&app, width).into_iter().find(|column| column.key == HistoryColumn::What);
+    let findings = |width| LockList.place(&app, width).into_iter().find(|column| column.key == LockColumn::Finding);
+    let what = |width| HistoryList.place(&app, width).into_iter().find(|column| column.key == HistoryColumn::What);
     let widths = (58..200)
         .flat_map(|columns| [findings(columns).map(|column| column.width), what(columns).map(|column| column.width)]);
     let narrowest = usize::from(widths.map(|width| width.expect("the column stays")).min().expect("a width"));
