@@ -78,10 +78,11 @@ impl Source {
 }
 
 /// Returns the names in the tree and the texts of every file of every crate below `root`, the
-/// folder of the crates, except the examples.
+/// folder of the crates, except the examples. The exploration is a crate of the tests beside it.
 pub fn files(root: &Path) -> Vec<(String, String)> {
     let mut files = Vec::new();
-    let mut open = vec![root.to_path_buf()];
+    let explore = root.with_file_name("tests").join("explore");
+    let mut open = vec![root.to_path_buf(), explore];
     while let Some(path) = open.pop() {
         if path.is_dir() {
             if path.ends_with("examples") {
@@ -89,7 +90,8 @@ pub fn files(root: &Path) -> Vec<(String, String)> {
             }
             open.extend(fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let name = path.strip_prefix(root).expect("a path below the root").to_string_lossy().into_owned();
+            let name = path.strip_prefix(root).or(path.strip_prefix(root.with_file_name("tests")));
+            let name = name.expect("a path below a root").to_string_lossy().into_owned();
             files.push((file_in_tree(&name), fs::read_to_string(&path).expect("a readable source file")));
         }
     }

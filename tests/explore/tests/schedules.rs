@@ -73,7 +73,7 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn kept_schedules_go_as_they_did() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/schedules");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schedules");
     let mut met = 0;
     for file in std::fs::read_dir(&folder).expect("the folder of kept schedules") {
         let path = file.expect("a file").path();
@@ -89,7 +89,7 @@ fn kept_schedules_go_as_they_did() {
 
 #[test]
 fn every_documented_limit_has_a_kept_schedule() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/schedules");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schedules");
     let files = std::fs::read_dir(&folder).expect("the folder of kept schedules");
     let texts = files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok());
     let texts: String = texts.collect::<Vec<_>>().concat();
