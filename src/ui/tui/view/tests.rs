@@ -35,7 +35,9 @@ use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::text::width;
 
 const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 35), (160, 45)];
-/// The size of most snapshots.
+/// The sizes of the snapshots of a screen. Between them, each scene is drawn and searched for faults.
+const KEPT: [(u16, u16); 2] = [(80, 24), (160, 45)];
+/// The size of the snapshots of variants.
 const MIDDLE: (u16, u16) = (80, 24);
 const TOO_SMALL: [(u16, u16); 3] = [(59, 18), (60, 15), (20, 6)];
 /// A wide and low terminal; checked, but without snapshots.
@@ -65,12 +67,12 @@ fn picture(app: &App, size: (u16, u16)) -> String {
     (0..size.1).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Compares a screen, a page or a popup with its snapshots at every size.
+/// Compares a screen, a page or a popup with its snapshots.
 fn show(name: &str, scene: impl Fn((u16, u16)) -> App) {
-    show_at(&SIZES, name, scene);
+    show_at(&KEPT, name, scene);
 }
 
-/// Compares a variant of a screen at one size: the snapshots of `show` cover the other sizes.
+/// Compares a variant of a screen at one size: the snapshots of `show` cover a larger one.
 fn show_once(name: &str, scene: impl Fn((u16, u16)) -> App) {
     show_at(&[MIDDLE], name, scene);
 }

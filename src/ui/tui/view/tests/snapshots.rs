@@ -6,14 +6,14 @@ use std::path::Path;
 
 use regex::Regex;
 
-use super::{MIDDLE, SIZES, TOO_SMALL};
+use super::{KEPT, MIDDLE, TOO_SMALL};
 
 /// Returns the names of the snapshots that the calls of `show`, `show_once` and `show_at` compare.
 fn compared(source: &str) -> Vec<String> {
     let call = Regex::new(r#"show(_once)?\(\s*"([a-z-]+)"|show_at\(\s*&\[\((\d+), (\d+)\)\],\s*"([a-z-]+)""#).unwrap();
     let pictures = call.captures_iter(source).flat_map(|call| match (call.get(2), call.get(1)) {
         (None, _) => vec![format!("{}-{}x{}", &call[5], &call[3], &call[4])],
-        (Some(scene), None) => SIZES.map(|size| name(scene.as_str(), size)).to_vec(),
+        (Some(scene), None) => KEPT.map(|size| name(scene.as_str(), size)).to_vec(),
         (Some(scene), Some(_)) => vec![name(scene.as_str(), MIDDLE)],
     });
     pictures.collect()
