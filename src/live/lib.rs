@@ -14,8 +14,7 @@ pub mod deadline;
 pub mod exporter;
 pub mod observe;
 pub mod otlp;
-#[cfg(test)]
-#[expect(dead_code, reason = "the model's own tests use the rest")]
-#[path = "../model/testing.rs"]
-mod testing;
 pub mod zk;
+
+#[cfg(test)]
+use lockscope_fixtures::testing;

@@ -37,4 +37,5 @@ pub mod report;
 pub mod server_view;
 pub mod span;
 #[cfg(test)]
+#[path = "../../tests/fixtures/testing.rs"]
 mod testing;

@@ -9,13 +9,4 @@ pub mod incident;
 pub mod record;
 
 #[cfg(test)]
-#[expect(dead_code, reason = "the model's own tests use the rest")]
-#[path = "../model/queue/tests/fixture.rs"]
-mod fixture;
-#[cfg(test)]
-#[expect(dead_code, reason = "as above")]
-#[path = "../model/queue/tests/steps.rs"]
-mod steps;
-#[cfg(test)]
-#[path = "../model/testing.rs"]
-mod testing;
+use lockscope_fixtures::{fixture, steps, testing};

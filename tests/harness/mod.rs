@@ -17,9 +17,6 @@ pub mod process;
 pub mod prometheus;
 pub mod quorum_links;
 pub mod raw;
-#[expect(dead_code, reason = "the crates' own tests use the rest")]
-#[path = "../../src/model/testing.rs"]
-pub mod reading;
 pub mod recording;
 pub mod relay;
 pub mod server;
@@ -30,3 +27,5 @@ pub mod terminal;
 pub mod wait;
 pub mod words;
 pub mod zk;
+
+pub use lockscope_fixtures::testing as reading;

@@ -3,6 +3,7 @@
 mod bounds;
 mod children;
 mod exclusive;
+#[path = "../../../../tests/fixtures/fixture.rs"]
 pub(crate) mod fixture;
 mod handover;
 mod hold_history;
@@ -17,6 +18,7 @@ mod semaphore;
 mod session_end;
 mod settled;
 mod shared;
+#[path = "../../../../tests/fixtures/steps.rs"]
 mod steps;
 mod timed;
 mod unread;

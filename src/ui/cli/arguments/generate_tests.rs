@@ -24,7 +24,8 @@ fn the_manual_page_matches_the_definition() {
             option.get_long().map(|long| format!("--{long}")).into_iter().chain(help)
         });
         let texts = texts.chain(about).map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
-        lacking.extend(texts.filter(|text| !shown.contains(text)).map(|text| format!("{}: {text}", command.get_name())));
+        lacking
+            .extend(texts.filter(|text| !shown.contains(text)).map(|text| format!("{}: {text}", command.get_name())));
     }
     assert!(lacking.is_empty(), "{lacking:#?}");
     let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
