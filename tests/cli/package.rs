@@ -47,18 +47,22 @@ fn every_file_of_the_package_exists_and_the_config_files_are_among_them() {
     for file in metadata["conf-files"].as_array().expect("a list") {
         assert!(installed.iter().any(|path| Some(&**path) == file.as_str()), "{file:?} is not among {installed:?}");
     }
-    for key in ["changelog", "license-file"] {
-        assert!(repository().join(metadata[key].as_str().expect("text")).is_file(), "{key}");
-    }
+    let licence = metadata["license-file"].as_str().expect("text");
+    assert!(repository().join(licence).is_file(), "{licence}");
 }
 
 #[test]
-fn the_changelog_begins_with_the_version_of_the_program() {
-    let begin = format!("lockscope ({}-", env!("CARGO_PKG_VERSION"));
-    assert!(
-        text("assets/package/changelog").starts_with(&begin),
-        "assets/package/changelog does not begin with {begin}"
-    );
+fn the_changelog_has_the_version_of_the_program_and_each_change() {
+    let made = Command::new(repository().join("assets/package/build")).arg("--changelog").output().expect("bash");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let changelog = String::from_utf8(made.stdout).expect("text");
+    let begin = format!("lockscope ({}-1) unstable; urgency=medium\n\n  * ", env!("CARGO_PKG_VERSION"));
+    assert!(changelog.starts_with(&begin), "{changelog}");
+    let count = |text: &str, begin: &str| text.lines().filter(|line| line.starts_with(begin)).count();
+    assert_eq!(count(&changelog, "  * "), count(&text("assets/docs/changes.md"), "- "));
+    let maintainer = metadata()["maintainer"].as_str().expect("text").to_owned();
+    assert_eq!(count(&changelog, &format!(" -- {maintainer}  ")), count(&changelog, "lockscope ("));
+    assert!(changelog.lines().all(|line| line.chars().count() <= 80), "{changelog}");
 }
 
 #[test]
