@@ -65,6 +65,19 @@ fn the_changelog_has_the_version_of_the_program_and_each_change() {
     assert!(changelog.lines().all(|line| line.chars().count() <= 80), "{changelog}");
 }
 
+/// jemalloc prints its options at the end of the program when it is asked to.
+#[test]
+fn the_allocator_has_one_arena_and_returns_unused_pages_at_once() {
+    let home = home();
+    let mut command = crate::lockscope(home.path(), &["--version"]);
+    command.env("_RJEM_MALLOC_CONF", "stats_print:true");
+    let (code, _, options) = ran(command);
+    assert_eq!(code, 0, "{options}");
+    for option in ["narenas: 1", "dirty_decay_ms: 0", "muzzy_decay_ms: 0"] {
+        assert!(options.lines().any(|line| line.trim().starts_with(&format!("opt.{option}"))), "{option}: {options}");
+    }
+}
+
 #[test]
 fn shells_can_read_the_scripts_of_the_package() {
     for (shell, script) in [
