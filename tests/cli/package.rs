@@ -65,6 +65,28 @@ fn the_changelog_has_the_version_of_the_program_and_each_change() {
     assert!(changelog.lines().all(|line| line.chars().count() <= 80), "{changelog}");
 }
 
+/// What is installed is optimized as a whole, and holds little memory. Cargo forgets `strip` when a profile has an entry for the
+/// package of the program.
+#[test]
+fn what_is_installed_is_optimized_and_stripped() {
+    let manifest: Table = text("Cargo.toml").parse().expect("TOML");
+    let profile = &manifest["profile"]["dist"];
+    assert_eq!(
+        (profile["opt-level"].as_integer(), profile["lto"].as_str(), profile["strip"].as_bool()),
+        (Some(3), Some("fat"), Some(true))
+    );
+    for name in ["release", "dist"] {
+        let packages = manifest["profile"][name].get("package");
+        assert!(packages.is_none_or(|packages| packages.get("lockscope").is_none()), "{name}");
+    }
+    assert!(text("assets/package/build").contains("cargo build --profile dist "));
+    for page in ["README.md", "assets/docs/security.md"] {
+        let page = text(page);
+        let installs: Vec<&str> = page.lines().filter(|line| line.starts_with("cargo install --path ")).collect();
+        assert!(!installs.is_empty() && installs.iter().all(|line| line.contains(" --profile dist")), "{installs:?}");
+    }
+}
+
 /// jemalloc prints its options at the end of the program when it is asked to.
 #[test]
 fn the_allocator_has_one_arena_and_returns_unused_pages_at_once() {
