@@ -10,7 +10,7 @@ use tikv_jemallocator::Jemalloc;
 
 /// The system's allocator has a pool for each thread, and memory that is free in one pool is of no
 /// use to another: with 100,000 locks this takes a quarter more memory. jemalloc has a single pool
-/// here, as set in `.cargo/config.toml` at build time.
+/// here, as set in `src/build.rs`.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

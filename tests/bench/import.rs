@@ -4,8 +4,8 @@
 //! imported in a second of CPU time: all of them, and those of one application in a hundred. The
 //! logs are made by `server_logs`, and deleted at the end.
 //!
-//! `-- at-size PROGRAM GIB APPLICATIONS CONTENDERS` writes logs of so many GiB and runs a release
-//! build of lockscope on them. It prints the time and the greatest memory of `import`, with the root
+//! `-- at-size PROGRAM GIB APPLICATIONS CONTENDERS` writes logs of so many GiB and runs a build of
+//! lockscope (`cargo build --profile dist`) on them. It prints the time and the greatest memory of `import`, with the root
 //! of one application and without, and of `report --from-logs`. `-- logs FOLDER GIB APPLICATIONS
 //! CONTENDERS` only writes logs.
 
@@ -26,7 +26,7 @@ use server_logs::Load;
 
 mod server_logs;
 
-/// As in the program.
+/// As in the program, whose options it takes from `_RJEM_MALLOC_CONF`: see `CONTRIBUTING.md`.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

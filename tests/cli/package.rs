@@ -47,18 +47,57 @@ fn every_file_of_the_package_exists_and_the_config_files_are_among_them() {
     for file in metadata["conf-files"].as_array().expect("a list") {
         assert!(installed.iter().any(|path| Some(&**path) == file.as_str()), "{file:?} is not among {installed:?}");
     }
-    for key in ["changelog", "license-file"] {
-        assert!(repository().join(metadata[key].as_str().expect("text")).is_file(), "{key}");
-    }
+    let licence = metadata["license-file"].as_str().expect("text");
+    assert!(repository().join(licence).is_file(), "{licence}");
 }
 
 #[test]
-fn the_changelog_begins_with_the_version_of_the_program() {
-    let begin = format!("lockscope ({}-", env!("CARGO_PKG_VERSION"));
-    assert!(
-        text("assets/package/changelog").starts_with(&begin),
-        "assets/package/changelog does not begin with {begin}"
+fn the_changelog_has_the_version_of_the_program_and_each_change() {
+    let made = Command::new(repository().join("assets/package/build")).arg("--changelog").output().expect("bash");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let changelog = String::from_utf8(made.stdout).expect("text");
+    let begin = format!("lockscope ({}-1) unstable; urgency=medium\n\n  * ", env!("CARGO_PKG_VERSION"));
+    assert!(changelog.starts_with(&begin), "{changelog}");
+    let count = |text: &str, begin: &str| text.lines().filter(|line| line.starts_with(begin)).count();
+    assert_eq!(count(&changelog, "  * "), count(&text("assets/docs/changes.md"), "- "));
+    let maintainer = metadata()["maintainer"].as_str().expect("text").to_owned();
+    assert_eq!(count(&changelog, &format!(" -- {maintainer}  ")), count(&changelog, "lockscope ("));
+    assert!(changelog.lines().all(|line| line.chars().count() <= 80), "{changelog}");
+}
+
+/// What is installed is optimized as a whole, and holds little memory. Cargo forgets `strip` when a profile has an entry for the
+/// package of the program.
+#[test]
+fn what_is_installed_is_optimized_and_stripped() {
+    let manifest: Table = text("Cargo.toml").parse().expect("TOML");
+    let profile = &manifest["profile"]["dist"];
+    assert_eq!(
+        (profile["opt-level"].as_integer(), profile["lto"].as_str(), profile["strip"].as_bool()),
+        (Some(3), Some("fat"), Some(true))
     );
+    for name in ["release", "dist"] {
+        let packages = manifest["profile"][name].get("package");
+        assert!(packages.is_none_or(|packages| packages.get("lockscope").is_none()), "{name}");
+    }
+    assert!(text("assets/package/build").contains("cargo build --profile dist "));
+    for page in ["README.md", "assets/docs/security.md"] {
+        let page = text(page);
+        let installs: Vec<&str> = page.lines().filter(|line| line.starts_with("cargo install --path ")).collect();
+        assert!(!installs.is_empty() && installs.iter().all(|line| line.contains(" --profile dist")), "{installs:?}");
+    }
+}
+
+/// jemalloc prints its options at the end of the program when it is asked to.
+#[test]
+fn the_allocator_has_one_arena_and_returns_unused_pages_at_once() {
+    let home = home();
+    let mut command = crate::lockscope(home.path(), &["--version"]);
+    command.env("_RJEM_MALLOC_CONF", "stats_print:true");
+    let (code, _, options) = ran(command);
+    assert_eq!(code, 0, "{options}");
+    for option in ["narenas: 1", "dirty_decay_ms: 0", "muzzy_decay_ms: 0"] {
+        assert!(options.lines().any(|line| line.trim().starts_with(&format!("opt.{option}"))), "{option}: {options}");
+    }
 }
 
 #[test]
