@@ -52,6 +52,9 @@ pub const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Longer than any command runs.
+const ENDLESS: Duration = Duration::from_secs(366 * 24 * 3600);
+
 /// Why the settings contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum OptionsError {
@@ -174,6 +177,16 @@ impl ResolvedOptions {
     /// Returns the context, where the output names it because it is one of several.
     pub(super) fn label(&self) -> Option<&str> {
         self.context.as_deref().filter(|_| self.is_one_of_several)
+    }
+
+    /// Returns what precedes a sentence on standard error: the context, where it is one of several.
+    pub(super) fn prefix(&self) -> String {
+        self.label().map(|label| format!("{label}: ")).unwrap_or_default()
+    }
+
+    /// Returns these settings for a command that follows ensembles for long: it waits for servers that are not there yet.
+    pub(super) fn waiting_endlessly(self) -> Self {
+        Self { timeout: ENDLESS, timeout_is_given: true, ..self }
     }
 
     /// Merges the options with the environment and the config file, in this order, and fills in the

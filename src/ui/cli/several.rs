@@ -2,7 +2,6 @@
 
 use std::io;
 use std::io::Write;
-use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use futures::stream;
@@ -149,9 +148,6 @@ fn names(options: &EnsembleOptions, environment: &Environment, config: &Config) 
     Ok(names)
 }
 
-/// A command that follows many ensembles waits for each of them indefinitely.
-pub const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
-
 /// The most contexts that are read at the same time.
 const MAX_AT_ONCE: usize = 64;
 
@@ -275,6 +271,7 @@ fn watched(context: InContext) -> tui::EnsembleToWatch {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::Duration;
 
     use super::*;
     use crate::cli::config;
