@@ -328,6 +328,14 @@ impl LiveTable {
         None
     }
 
+    /// Reads everything below the roots once.
+    pub async fn read(settings: &ResolvedOptions) -> anyhow::Result<LockTable> {
+        let mut live = Self::start(settings)?;
+        let read = live.read_once().await;
+        let (table, ..) = live.stop().await;
+        read.map(|_| table)
+    }
+
     /// Waits until everything below the roots was read; returns that time.
     pub async fn read_once(&mut self) -> anyhow::Result<Timestamp> {
         loop {

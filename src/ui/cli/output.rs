@@ -97,6 +97,12 @@ pub fn reader_left(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// Accepts that what was printed at the very end has no reader any more: the outcome stays the same, and the exit code
+/// reports it.
+pub fn without_reader(printed: anyhow::Result<()>) -> anyhow::Result<()> {
+    printed.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })
+}
+
 /// Returns a sentence for standard error, with unsafe characters escaped.
 pub fn line(sentence: &str) -> String {
     format!("lockscope: {}\n", escaped(sentence))
