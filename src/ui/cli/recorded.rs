@@ -18,6 +18,7 @@ use super::resolved::ResolvedOptions;
 use super::{import, past};
 use crate::tui;
 use crate::tui::ReplayOptions;
+use crate::tui::app::Settings;
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 use lockscope_past::record::{CutOptions, DamagedSegment, Past, PastTime, Store, cut};
 
@@ -213,17 +214,16 @@ pub async fn run_replay(settings: &ResolvedOptions, command: &ReplayCommand) -> 
     if let Some(at) = at.filter(|at| *at < first) {
         return Err(past::not_recorded(&command.store, at, settings.utc));
     }
-    let options = ReplayOptions {
-        store: command.store.clone(),
-        at,
+    let shown = Settings {
         ascii: settings.ascii,
-        theme: settings.palette,
-        mouse: settings.mouse,
         utc: settings.utc,
         bindings: settings.bindings.clone(),
         screens: settings.screens.clone(),
         commands: settings.commands.clone(),
+        ..Settings::default()
     };
+    let (theme, mouse) = (settings.palette, settings.mouse);
+    let options = ReplayOptions { store: command.store.clone(), at, settings: shown, theme, mouse };
     Box::pin(tui::replay(options)).await?;
     Ok(ExitAnswer::Yes)
 }

@@ -341,21 +341,13 @@ pub struct ReplayOptions {
     pub store: PathBuf,
     /// The time to begin at; `None` for the end of the recording.
     pub at: Option<Timestamp>,
-    /// Whether to draw with ASCII only, for terminals without UTF-8.
-    pub ascii: bool,
+    /// What the state of the screen starts with, besides what the recording says.
+    pub settings: Settings,
     /// The colours. `NO_COLOR` in the environment replaces them with those of
     /// [`ThemeName::Mono`](ThemeName::Mono).
     pub theme: Palette,
     /// Whether to capture the mouse, which then can no longer select text.
     pub mouse: bool,
-    /// Whether times are first shown in UTC.
-    pub utc: bool,
-    /// The keys that differ from the defaults.
-    pub bindings: Bindings,
-    /// The initial columns and order of the lists.
-    pub screens: ScreensChosen,
-    /// The user's own commands.
-    pub commands: Vec<OwnCommand>,
 }
 
 /// Shows a recording until the user leaves, a signal ends the program, or the terminal is closed.
@@ -365,20 +357,11 @@ pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
         return Err(TuiError::NoTerminal);
     }
     crossterm::style::force_color_output(true);
-    let theme = Theme::of(terminal::colours(options.theme), options.ascii);
-    let (past, outline, connect) = PastReader::open(&options.store, options.utc)?;
+    let theme = Theme::of(terminal::colours(options.theme), options.settings.ascii);
+    let (past, outline, connect) = PastReader::open(&options.store, options.settings.utc)?;
     let name = options.store.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let first = past.travel(outline.until, outline.until, &Travel::To(options.at.unwrap_or(outline.until)));
-    let settings = Settings {
-        connect: connect.clone(),
-        utc: options.utc,
-        ascii: options.ascii,
-        asks_servers: true,
-        bindings: options.bindings,
-        screens: options.screens,
-        commands: options.commands,
-        ..Settings::default()
-    };
+    let settings = Settings { connect: connect.clone(), asks_servers: true, ..options.settings };
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
     let taken = TerminalGuard::take_over(options.mouse).map_err(TuiError::terminal)?;
     let surface = taken.surface().map_err(TuiError::terminal)?;
