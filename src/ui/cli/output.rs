@@ -97,8 +97,8 @@ pub fn reader_left(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Accepts that what was printed at the very end has no reader any more: the outcome stays the same, and the exit code
-/// reports it.
+/// Accepts that what was printed at the very end has no reader any more: the outcome stays the
+/// same, and the exit code reports it.
 pub fn without_reader(printed: anyhow::Result<()>) -> anyhow::Result<()> {
     printed.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })
 }
@@ -324,7 +324,8 @@ impl Signals {
     }
 }
 
-/// Waits for SIGINT or SIGTERM. Both are received from the call on, not only while the result is awaited.
+/// Waits for SIGINT or SIGTERM. Both are received from the call on, not only while the result is
+/// awaited.
 pub fn interrupted() -> io::Result<impl Future<Output = ()>> {
     let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
     let (mut interrupt, mut terminate) = (interrupt?, terminate?);

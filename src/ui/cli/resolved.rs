@@ -184,7 +184,8 @@ impl ResolvedOptions {
         self.label().map(|label| format!("{label}: ")).unwrap_or_default()
     }
 
-    /// Returns these settings for a command that follows ensembles for long: it waits for servers that are not there yet.
+    /// Returns these settings for a command that follows ensembles for long: it waits for servers
+    /// that are not there yet.
     pub(super) fn waiting_endlessly(self) -> Self {
         Self { timeout: ENDLESS, timeout_is_given: true, ..self }
     }
@@ -262,8 +263,8 @@ impl ResolvedOptions {
 
     /// Returns the names of the changed options that take effect only when the screen is restarted.
     ///
-    /// It names every field, so that the compiler asks about a new one. Those that are not compared take effect at once, are
-    /// not for the screen, or follow from other options.
+    /// It names every field, so that the compiler asks about a new one. Those that are not compared
+    /// take effect at once, are not for the screen, or follow from other options.
     pub(super) fn changed_for_later(&self, before: &Self) -> Vec<&'static str> {
         let Self {
             connect,

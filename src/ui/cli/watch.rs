@@ -95,8 +95,9 @@ impl<'a> FollowedEvents<'a> {
         Self { live, settings, notices: UnreadableNotices::default(), are_roots_checked: false }
     }
 
-    /// Returns the next events; the first reading yields the whole initial state, which may be large. Fails when a root
-    /// turns out to be unreadable once that is reported. Other unreadable nodes are named on standard error.
+    /// Returns the next events; the first reading yields the whole initial state, which may be
+    /// large. Fails when a root turns out to be unreadable once that is reported. Other unreadable
+    /// nodes are named on standard error.
     async fn next(&mut self) -> anyhow::Result<Vec<TableEvent>> {
         if self.live.has_reported_start() {
             if !self.are_roots_checked {

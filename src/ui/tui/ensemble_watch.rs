@@ -144,8 +144,8 @@ impl EnsembleWatches {
         (followed, self.list.take().unwrap_or_default())
     }
 
-    /// Stops to watch an ensemble, and returns it. `None` when it is not watched, or when it was observed with other options:
-    /// the config file has changed. Later it is watched with these.
+    /// Stops to watch an ensemble, and returns it. `None` when it is not watched, or when it was
+    /// observed with other options: the config file has changed. Later it is watched with these.
     async fn stop_watching(&mut self, name: &str, options: &EnsembleWatchOptions) -> Option<Followed> {
         let watched = self.ensembles.iter_mut().find(|watched| *watched.name == *name)?;
         let is_same = watched.options.options.as_ref().is_ok_and(|known| known.observe == options.observe);
@@ -158,8 +158,8 @@ impl EnsembleWatches {
         None
     }
 
-    /// Takes the list back, and watches the ensemble again that was open. Stops its observer when the ensemble is not one of
-    /// those watched.
+    /// Takes the list back, and watches the ensemble again that was open. Stops its observer when
+    /// the ensemble is not one of those watched.
     pub async fn take_back(&mut self, list: Box<WatchedEnsembles>, name: Option<&str>, followed: Option<Followed>) {
         self.list = Some(list);
         let Some(followed) = followed else { return };

@@ -42,7 +42,8 @@ const EXPECTATIONS: TableList =
 const COMMANDS: TableList =
     TableList { key: "command", one: "a command", many: "commands", needs: "its key and name", max: 100 };
 
-/// Reads each table of a list with `read`, which returns how many were accepted up to now. Returns whether it is a list.
+/// Reads each table of a list with `read`, which returns how many were accepted up to now. Returns
+/// whether it is a list.
 fn each_table<'a, 'de>(
     all: &'a Spanned<DeValue<'de>>,
     TableList { key, one, many, needs, max }: &TableList,

@@ -226,8 +226,8 @@ pub fn unnamed_context<'a>(plan: &'a DeletePlan, options: &DeleteOptions) -> Opt
     (options.production.as_deref() != Some(context)).then_some(context)
 }
 
-/// Returns the answer that `--yes` stands for, or else that of the user, who sees the plan on standard error if standard
-/// output has only JSON.
+/// Returns the answer that `--yes` stands for, or else that of the user, who sees the plan on
+/// standard error if standard output has only JSON.
 pub async fn answer(
     settings: &ResolvedOptions,
     options: &DeleteOptions,

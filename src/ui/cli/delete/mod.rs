@@ -250,7 +250,8 @@ impl DeletionRun<'_> {
         Ok(())
     }
 
-    /// Returns the user's answer, or the one that --yes stands for, if the deletion is allowed at all.
+    /// Returns the user's answer, or the one that --yes stands for, if the deletion is allowed at
+    /// all.
     async fn answer(&self, plan: &DeletePlan, stat: &ZnodeStat) -> Result<String, NotDeleted> {
         self.refuse_what_needs_no_answer(plan)?;
         let answer = answer(self.settings, self.options, plan, |out| confirm::plan(out, plan)).await?;

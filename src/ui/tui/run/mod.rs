@@ -109,7 +109,8 @@ pub struct Console<B: Backend, O> {
     next: Option<Box<TuiOptions>>,
 }
 
-/// What a console works with besides its state and its terminal. It cannot do what a missing part is for.
+/// What a console works with besides its state and its terminal. It cannot do what a missing part
+/// is for.
 #[derive(Default)]
 pub struct ConsoleParts {
     pub deletions: DeletionRunner,
@@ -142,7 +143,8 @@ impl<B: Backend, O: TerminalControl> Console<B, O>
 where
     B::Error: Error,
 {
-    /// Creates the program before its first frame. An importer starts to look for the files of servers on this machine.
+    /// Creates the program before its first frame. An importer starts to look for the files of
+    /// servers on this machine.
     pub fn new(mut app: App, theme: Theme, terminal: Terminal<B>, control: O, mut parts: ConsoleParts) -> Self {
         let mut frames = Frames::default();
         frames.request(Urgency::Now);

@@ -142,7 +142,8 @@ fn many(shown: &DrawnQueue<'_>, grid: &Grid<'_>, id: RowId) -> String {
     format!("not in the queue: {names}")
 }
 
-/// The arrows up, right, down and left, in Unicode and in ASCII. Those of events are filled, and those of requests hollow.
+/// The arrows up, right, down and left, in Unicode and in ASCII. Those of events are filled, and
+/// those of requests hollow.
 const EVENT_ARROWS: [[&str; 4]; 2] = [["▲", "▶", "▼", "◀"], ["^", ">", "v", "<"]];
 
 const REQUEST_ARROWS: [[&str; 4]; 2] = [["△", "▷", "▽", "◁"], ["?"; 4]];
