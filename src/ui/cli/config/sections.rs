@@ -55,7 +55,7 @@ fn each_table<'a, 'de>(
         return false;
     };
     let mut accepted = 0;
-    for value in tables.iter() {
+    for value in tables {
         if accepted == *max {
             mistakes.record(value.span(), &format!("{max} {many} are allowed"));
             break;

@@ -80,7 +80,7 @@ impl ListView for TimelineList {
     ) {
         match entry {
             TimelineEntry::Happening(happening) => {
-                row(buffer, line, placed, |column| happening_cell(view, happening, column))
+                row(buffer, line, placed, |column| happening_cell(view, happening, column));
             }
             TimelineEntry::Finding { at, finding, raised } => {
                 Sentence::of_finding(view, *at, finding, *raised).draw(view, line, placed, buffer);
