@@ -1,6 +1,7 @@
 //! `lockscope check`: which locks are stuck and why, for monitoring.
 
 use std::ffi::OsString;
+use std::io;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
@@ -209,7 +210,15 @@ async fn run_for_nagios(
         Ok(settings) => status(&settings, options).await,
         Err(error) => Err(error),
     };
-    let line = line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")));
+    print_status(&known(line), out)
+}
+
+/// Returns the line of a check that failed: the state is unknown, for this reason.
+fn known(line: anyhow::Result<StatusLine>) -> StatusLine {
+    line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")))
+}
+
+fn print_status(line: &StatusLine, out: &mut impl Write) -> ExitAnswer {
     let printed = print(out, |out| writeln!(out, "{line}"));
     // A line that could not be printed counts as unknown.
     ExitAnswer::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown })
@@ -218,13 +227,8 @@ async fn run_for_nagios(
 /// Prints one line for Nagios about all contexts, as [`run_for_nagios`] does.
 async fn run_each_for_nagios(contexts: Vec<InContext>, options: &CheckOptions, out: &mut impl Write) -> ExitAnswer {
     let look = |settings: ResolvedOptions| async move { status(&settings, options).await };
-    let lines = several::results(contexts, look).map(|(name, line)| {
-        let line = line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")));
-        (name, line)
-    });
-    let line = StatusLine::of_all(&lines.collect::<Vec<_>>().await);
-    let printed = print(out, |out| writeln!(out, "{line}"));
-    ExitAnswer::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown })
+    let lines = several::results(contexts, look).map(|(name, line)| (name, known(line)));
+    print_status(&StatusLine::of_all(&lines.collect::<Vec<_>>().await), out)
 }
 
 /// Returns whether these words ask for a line for Nagios, even if they are no valid command line.
@@ -233,9 +237,9 @@ pub fn is_plugin(words: &[OsString]) -> bool {
 }
 
 /// Prints that the state of the locks is unknown, and the reason.
-pub fn unknown_service(why: &str, out: &mut impl Write) -> ExitAnswer {
+pub fn unknown_service(why: &str) -> ExitAnswer {
     // The exit code remains valid without a reader.
-    let _ = writeln!(out, "{}", StatusLine::unknown(why));
+    let _ = writeln!(io::stdout().lock(), "{}", StatusLine::unknown(why));
     ExitAnswer::Monitored(ServiceStatus::Unknown)
 }
 
@@ -252,8 +256,7 @@ fn run_each_past(
         let looked = read_past_state(settings, &store.path, options.past.at);
         if is_plugin {
             let line = looked.and_then(|looked| status_of(looked, settings, options));
-            let line = line.unwrap_or_else(|error| StatusLine::unknown(&format!("{error:#}")));
-            lines.push((store.name.replace(' ', "-"), line));
+            lines.push((store.name.replace(' ', "-"), known(line)));
             continue;
         }
         match looked.and_then(|looked| print_check(&store.settings(settings), options, &looked, out)) {
@@ -264,9 +267,7 @@ fn run_each_past(
         }
     }
     if is_plugin {
-        let line = StatusLine::of_all(&lines);
-        let printed = print(out, |out| writeln!(out, "{line}"));
-        return Ok(ExitAnswer::Monitored(if printed.is_ok() { line.status() } else { ServiceStatus::Unknown }));
+        return Ok(print_status(&StatusLine::of_all(&lines), out));
     }
     unread.end(stores.len())?;
     Ok(answer)

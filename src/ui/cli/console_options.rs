@@ -60,6 +60,16 @@ impl ConsoleOptions {
         Self { are_of_all: true, ..self }
     }
 
+    /// Returns the options that the console starts with.
+    pub fn first(&self) -> anyhow::Result<TuiOptions> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known { config, settings, .. } = &*known;
+        let mut options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
+        options.notice = config.mistakes.first().map(|mistake| format!("{mistake}."));
+        options.settings.contexts = known_contexts(config);
+        Ok(options)
+    }
+
     fn elsewhere(&self, context: &str) -> SharedOptions {
         if self.are_of_all { one_of_all(&self.given, context) } else { elsewhere(&self.given, context) }
     }
@@ -179,7 +189,7 @@ impl OptionsSource for ConsoleOptions {
     }
 }
 
-pub fn known_contexts(config: &Config) -> Vec<KnownContext> {
+fn known_contexts(config: &Config) -> Vec<KnownContext> {
     let context = |(name, context): (&String, &config::Context)| KnownContext {
         name: name.clone(),
         production: context.production,

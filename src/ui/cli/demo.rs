@@ -11,11 +11,10 @@ use clap::Args;
 use futures::FutureExt;
 use serde::Serialize;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::options;
 use super::options::{ChangeOptions, Choice, DisplayOptions, EnsembleOptions, PastOptions, SharedOptions, WhichLocks};
-use super::output::{ExitAnswer, print, write_json};
+use super::output::{ExitAnswer, interrupted, print, write_json};
 use super::resolved::{ResolvedOptions, SESSION_TIMEOUT};
 use crate::tui;
 use crate::tui::app::{Settings, Tour};
@@ -172,8 +171,7 @@ struct Address {
 /// Prints the address, and serves until SIGINT or SIGTERM. Fails when the address cannot be
 /// printed, because no client could find the server.
 pub async fn run_sandbox(options: &SandboxOptions, out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+    let interrupted = interrupted()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(SandboxError::from)?;
     let config = SandboxConfig {
         min_session_timeout: options.min_session_timeout,
@@ -183,10 +181,7 @@ pub async fn run_sandbox(options: &SandboxOptions, out: &mut impl Write) -> anyh
     };
     let sandbox = Sandbox::start(listener, config)?;
     print(out, |out| write_json(out, &Address { address: sandbox.connect_string() }))?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
+    interrupted.await;
     sandbox.stop().await;
     Ok(ExitAnswer::Yes)
 }

@@ -2,17 +2,14 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::options::{EnsembleOptions, Format, SharedOptions, WhichLocks};
-use super::output::{ExitAnswer, ProgressLine, note, print, write_json};
+use super::output::{ExitAnswer, ProgressLine, note, print, run_blocking, write_json};
 use super::past;
 use super::resolved::ResolvedOptions;
 use lockscope_base::time::now;
@@ -103,29 +100,15 @@ pub async fn run(
 /// Imports, and shows the progress on a terminal. Stops on SIGINT and SIGTERM. Also returns the time
 /// that the plan names.
 pub async fn carry_out(settings: &ResolvedOptions, plan: ImportPlan) -> anyhow::Result<(Imported, TimeRange)> {
-    let stops = Arc::new(AtomicBool::new(false));
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let listening = tokio::spawn({
-        let stops = Arc::clone(&stops);
-        async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            stops.store(true, Ordering::Relaxed);
-        }
-    });
     let settings = settings.clone();
-    let imported = tokio::task::spawn_blocking(move || {
+    run_blocking(move |is_stopped| {
         let (mut line, started) = (ProgressLine::on_stderr(), Instant::now());
         import_now(&settings, &plan, &mut |progress| {
             line.show(Instant::now(), || progress_text(&progress, started.elapsed()));
-            !stops.load(Ordering::Relaxed)
+            !is_stopped()
         })
-    });
-    let done = imported.await?;
-    listening.abort();
-    done
+    })
+    .await?
 }
 
 fn import_now(

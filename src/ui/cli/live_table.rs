@@ -328,6 +328,14 @@ impl LiveTable {
         None
     }
 
+    /// Reads everything below the roots once.
+    pub async fn read(settings: &ResolvedOptions) -> anyhow::Result<LockTable> {
+        let mut live = Self::start(settings)?;
+        let read = live.read_once().await;
+        let (table, ..) = live.stop().await;
+        read.map(|_| table)
+    }
+
     /// Waits until everything below the roots was read; returns that time.
     pub async fn read_once(&mut self) -> anyhow::Result<Timestamp> {
         loop {
@@ -387,29 +395,34 @@ async fn viewed(surveyor: &mut Option<Surveyor>) -> Option<Arc<ServerView>> {
 /// Longer timeouts count as endless; no limit is shown.
 const MAX_TOLD_WAIT: Duration = Duration::from_secs(24 * 3600);
 
+/// What a command that watches says of servers without recursive watches.
+const ONE_SHOT: &str = "the server has no recursive watches that can be relied on (ZooKeeper has them from 3.6 on): \
+                        the locks are followed by one-shot watches, so that short holds may be missed";
+
 impl LiveTable {
     /// Reports why there is no answer, and how long the command still waits.
     fn say_trouble(&mut self, until: Instant) {
         self.said.clone_from(&self.trouble);
         let Some(trouble) = &self.said else { return };
         let left = until.saturating_duration_since(Instant::now());
-        let of = self.label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
-        output::note(&if left > MAX_TOLD_WAIT {
-            format!("{of}{trouble}; trying again")
+        self.note(&if left > MAX_TOLD_WAIT {
+            format!("{trouble}; trying again")
         } else {
-            format!("{of}{trouble}; trying again for another {} s (--timeout)", left.as_secs().max(1))
+            format!("{trouble}; trying again for another {} s (--timeout)", left.as_secs().max(1))
         });
+    }
+
+    /// Prints a sentence on standard error, after the name of the context if there are several.
+    fn note(&self, sentence: &str) {
+        let of = self.label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
+        output::note(&format!("{of}{sentence}"));
     }
 
     /// Reports once, for a command that watches, that short holds may be missed.
     fn say_one_shot(&mut self) {
-        if !self.reports_initial || std::mem::replace(&mut self.said_one_shot, true) {
-            return;
+        if self.reports_initial && !std::mem::replace(&mut self.said_one_shot, true) {
+            self.note(ONE_SHOT);
         }
-        let of = self.label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
-        output::note(&format!(
-            "{of}the server has no recursive watches that can be relied on (ZooKeeper has them from 3.6 on): the locks are              followed by one-shot watches, so that short holds may be missed"
-        ));
     }
 
     /// Returns the error that the ensemble did not answer, with the reason.
@@ -546,4 +559,14 @@ fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_sentence_about_one_shot_watches_are_one_blank_apart() {
+        assert!(!ONE_SHOT.contains("  "), "{ONE_SHOT}");
+    }
 }

@@ -33,7 +33,6 @@ mod snapshot;
 mod table_event;
 mod watch;
 
-use std::ffi::OsString;
 use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -46,7 +45,7 @@ use etcetera::BaseStrategy;
 use crate::tui;
 use arguments::CliCommand;
 use config::{Config, ConfigError};
-use console_options::{ConsoleOptions, known_contexts};
+use console_options::ConsoleOptions;
 use lockscope_files::exposed_folder;
 use options::{EnsembleOptions, Format, Override, SharedOptions};
 use past::SpanOptions;
@@ -55,6 +54,7 @@ use several::Chosen;
 use watch::WatchOptions;
 
 pub use arguments::Arguments;
+pub use check::{is_plugin, unknown_service};
 pub use output::{ExitAnswer, MayPass, note};
 
 /// Runs the command until it is done or interrupted. An error is one sentence that says what to do.
@@ -197,12 +197,9 @@ async fn screen(given: SharedOptions) -> anyhow::Result<ExitAnswer> {
     }
     let path = given.ensemble.config.clone().or_else(usual_config);
     let (config, settings) = resolve_options_in(given.clone(), &environment()?)?;
-    let mut options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
-    options.notice = config.mistakes.first().map(|mistake| format!("{mistake}."));
-    options.settings.contexts = known_contexts(&config);
-    let source: tui::Source = Arc::new(ConsoleOptions::new(given, environment()?, path, config, settings));
+    let source = ConsoleOptions::new(given, environment()?, path, config, settings);
     // Boxed, because the screen's state is large and the headless commands share this future.
-    Box::pin(tui::run(options, Some(source), Vec::new())).await?;
+    Box::pin(tui::run(source.first()?, Some(Arc::new(source)), Vec::new())).await?;
     Ok(ExitAnswer::Yes)
 }
 
@@ -231,21 +228,35 @@ fn resolve_options_in(options: SharedOptions, environment: &Environment) -> anyh
     let file = config.options_in(context)?;
     config.mistakes.iter().for_each(|mistake| output::note(&mistake.to_string()));
     let theme_is_given = options.display.theme.is_some();
-    let mut settings = ResolvedOptions::resolve(options, environment, file)?.with_config(&config);
     let path = named.or_else(usual_config);
-    match resolved::find_theme(&settings.theme, path.as_deref()) {
-        Ok(palette) => settings.palette = palette,
-        Err(error) if theme_is_given => return Err(error.into()),
-        // Wrong colours must not prevent looking at locks.
-        Err(error) => output::note(&format!("{error}; the colours are the terminal's own")),
-    }
+    let settings = ResolvedOptions::resolve(options, environment, file)?.with_config(&config);
+    let settings = with_theme(settings, theme_is_given, path.as_deref())?;
     for sentence in exposed_folders(path.as_deref(), &settings) {
         output::note(&sentence);
     }
-    if let Some(path) = &settings.log_file {
-        output::start_log(path, settings.log_filter.as_deref())?;
-    }
+    start_log(&settings)?;
     Ok((config, settings))
+}
+
+/// Finds the theme. Only one that was named on the command line must exist.
+fn with_theme(
+    settings: ResolvedOptions,
+    is_given: bool,
+    config: Option<&Path>,
+) -> Result<ResolvedOptions, resolved::ThemeError> {
+    match resolved::find_theme(&settings.theme, config) {
+        Ok(palette) => Ok(ResolvedOptions { palette, ..settings }),
+        Err(error) if is_given => Err(error),
+        // Wrong colours must not prevent looking at locks.
+        Err(error) => {
+            output::note(&format!("{error}; the colours are the terminal's own"));
+            Ok(settings)
+        }
+    }
+}
+
+fn start_log(settings: &ResolvedOptions) -> anyhow::Result<()> {
+    settings.log_file.as_ref().map_or(Ok(()), |path| output::start_log(path, settings.log_filter.as_deref()))
 }
 
 /// Reads the config file that was named, or else the usual one.
@@ -270,16 +281,6 @@ fn exposed_folders(config: Option<&Path>, settings: &ResolvedOptions) -> Vec<Str
         format!("every user can put another file in the place of {file}: run chmod o-w on {folder}")
     };
     exposed.map(sentence).collect()
-}
-
-/// Returns whether these words ask for a line for Nagios, even if they are no valid command line.
-pub fn is_plugin(words: &[OsString]) -> bool {
-    check::is_plugin(words)
-}
-
-/// Prints that line with the reason why the state of the locks is unknown.
-pub fn unknown_service(why: &str) -> ExitAnswer {
-    check::unknown_service(why, &mut io::stdout().lock())
 }
 
 /// Returns a usage error as one line: the mistake, a suggestion, and where to find help.

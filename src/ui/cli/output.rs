@@ -12,7 +12,8 @@ use std::fmt::Display;
 use std::io;
 use std::io::{BufWriter, IsTerminal, Stderr, Write};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -20,6 +21,7 @@ use sd_notify::NotifyState;
 use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -93,6 +95,12 @@ pub fn json_of(context: Option<&str>, facts: &impl Serialize) -> io::Result<Stri
 /// Returns whether a command failed because its output has no reader any more.
 pub fn reader_left(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Accepts that what was printed at the very end has no reader any more: the outcome stays the
+/// same, and the exit code reports it.
+pub fn without_reader(printed: anyhow::Result<()>) -> anyhow::Result<()> {
+    printed.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })
 }
 
 /// Returns a sentence for standard error, with unsafe characters escaped.
@@ -314,6 +322,34 @@ impl Signals {
             _ = self.hang_up.recv() => SignalKind::hangup(),
         }
     }
+}
+
+/// Waits for SIGINT or SIGTERM. Both are received from the call on, not only while the result is
+/// awaited.
+pub fn interrupted() -> io::Result<impl Future<Output = ()>> {
+    let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    let (mut interrupt, mut terminate) = (interrupt?, terminate?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// Does work that blocks its thread. The work can ask whether SIGINT or SIGTERM has come.
+pub async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
+) -> anyhow::Result<T> {
+    let interrupted = interrupted()?;
+    let stops = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stops);
+    let mut working = spawn_blocking(move || work(&|| asked.load(Ordering::Relaxed)));
+    tokio::select! {
+        done = &mut working => return Ok(done?),
+        () = interrupted => stops.store(true, Ordering::Relaxed),
+    }
+    Ok(working.await?)
 }
 
 /// Runs the work until it is done. The first signal cancels the token, so that the work can finish

@@ -45,9 +45,6 @@ use lockscope_past::record::{Bounds, RecordOptions, Recorder};
 /// The most time whose events are lost when the program is killed.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A recorder waits for servers indefinitely: nobody is there to start it again.
-const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
-
 /// The options of `lockscope record`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct RecordCommand {
@@ -205,7 +202,7 @@ fn status(settings: &ResolvedOptions) -> String {
 
 /// Returns the settings, if a connection with them is possible. Waits for servers indefinitely.
 fn usable(settings: ResolvedOptions) -> anyhow::Result<ResolvedOptions> {
-    let settings = ResolvedOptions { timeout: PATIENCE, timeout_is_given: true, ..settings };
+    let settings = settings.waiting_endlessly();
     settings.survey_options()?;
     Ok(settings)
 }
@@ -224,7 +221,7 @@ async fn record(
     live.survey(settings, Duration::MAX)?;
     let mut notices = UnreadableNotices::default();
     let (mut trouble, ensemble) = (None, settings.ensemble_name());
-    let of = settings.label().map(|label| format!("{label}: ")).unwrap_or_default();
+    let of = settings.prefix();
     loop {
         tokio::select! {
             biased;

@@ -274,7 +274,7 @@ impl SpanExport {
         let ensemble = settings.ensemble_name();
         Ok(Self {
             endpoint: endpoint.clone(),
-            of: settings.label().map(|label| format!("{label}: ")).unwrap_or_default(),
+            of: settings.prefix(),
             no_data,
             spans: SpanRecorder::start(no_data, gap)?,
             sender: block_in_place(|| Sender::start(endpoint, &origin(settings)))?,

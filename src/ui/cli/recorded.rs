@@ -5,22 +5,20 @@
 //! recording on the screen.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use clap::Args;
 use tempfile::TempDir;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::import::ImportPlan;
 use super::options::{DisplayOptions, EnsembleOptions, SharedOptions};
-use super::output::{ExitAnswer, note};
+use super::output::{ExitAnswer, note, run_blocking};
 use super::past::{NamedStore, Stores};
 use super::resolved::ResolvedOptions;
 use super::{import, past};
 use crate::tui;
 use crate::tui::ReplayOptions;
+use crate::tui::app::Settings;
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 use lockscope_past::record::{CutOptions, DamagedSegment, Past, PastTime, Store, cut};
 
@@ -175,21 +173,8 @@ pub async fn run_cut(settings: &ResolvedOptions, command: &CutCommand) -> anyhow
     let RecordingOptions { store, times } = &command.recording;
     let time = past::span(&mut Past::open(store)?, times.from, times.to, store, settings.utc)?;
     let options = CutOptions { time, with_data: !command.no_data };
-    let stops = Arc::new(AtomicBool::new(false));
-    let cutting = tokio::task::spawn_blocking({
-        let (store, output, stops) = (store.clone(), command.output.clone(), Arc::clone(&stops));
-        move || cut(&store, &output, options, &|| stops.load(Ordering::Relaxed))
-    });
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let listening = tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        stops.store(true, Ordering::Relaxed);
-    });
-    let done = cutting.await?;
-    listening.abort();
+    let (from, output) = (store.clone(), command.output.clone());
+    let done = run_blocking(move |is_stopped| cut(&from, &output, options, is_stopped)).await?;
     for DamagedSegment { segment, damage } in done? {
         note(&past::left_out(store, &segment, damage, settings.utc));
     }
@@ -229,17 +214,16 @@ pub async fn run_replay(settings: &ResolvedOptions, command: &ReplayCommand) -> 
     if let Some(at) = at.filter(|at| *at < first) {
         return Err(past::not_recorded(&command.store, at, settings.utc));
     }
-    let options = ReplayOptions {
-        store: command.store.clone(),
-        at,
+    let shown = Settings {
         ascii: settings.ascii,
-        theme: settings.palette,
-        mouse: settings.mouse,
         utc: settings.utc,
         bindings: settings.bindings.clone(),
         screens: settings.screens.clone(),
         commands: settings.commands.clone(),
+        ..Settings::default()
     };
+    let (theme, mouse) = (settings.palette, settings.mouse);
+    let options = ReplayOptions { store: command.store.clone(), at, settings: shown, theme, mouse };
     Box::pin(tui::replay(options)).await?;
     Ok(ExitAnswer::Yes)
 }

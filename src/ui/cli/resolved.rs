@@ -52,6 +52,9 @@ pub const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Longer than any command runs.
+const ENDLESS: Duration = Duration::from_secs(366 * 24 * 3600);
+
 /// Why the settings contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum OptionsError {
@@ -176,6 +179,17 @@ impl ResolvedOptions {
         self.context.as_deref().filter(|_| self.is_one_of_several)
     }
 
+    /// Returns what precedes a sentence on standard error: the context, where it is one of several.
+    pub(super) fn prefix(&self) -> String {
+        self.label().map(|label| format!("{label}: ")).unwrap_or_default()
+    }
+
+    /// Returns these settings for a command that follows ensembles for long: it waits for servers
+    /// that are not there yet.
+    pub(super) fn waiting_endlessly(self) -> Self {
+        Self { timeout: ENDLESS, timeout_is_given: true, ..self }
+    }
+
     /// Merges the options with the environment and the config file, in this order, and fills in the
     /// defaults.
     pub(super) fn resolve(
@@ -248,27 +262,64 @@ impl ResolvedOptions {
     }
 
     /// Returns the names of the changed options that take effect only when the screen is restarted.
+    ///
+    /// It names every field, so that the compiler asks about a new one. Those that are not compared
+    /// take effect at once, are not for the screen, or follow from other options.
     pub(super) fn changed_for_later(&self, before: &Self) -> Vec<&'static str> {
+        let Self {
+            connect,
+            session_timeout,
+            auth,
+            tls,
+            kerberos,
+            roots,
+            locks,
+            recipes,
+            expected,
+            thresholds,
+            server_view,
+            admin_url,
+            log_file,
+            utc,
+            mouse,
+            write,
+            audit_log,
+            past,
+            ascii: _,
+            theme: _,
+            palette: _,
+            bindings: _,
+            screens: _,
+            commands: _,
+            log_filter: _,
+            format: _,
+            timeout: _,
+            timeout_is_given: _,
+            connect_is_given: _,
+            context: _,
+            production: _,
+            is_one_of_several: _,
+        } = self;
         let changed = [
-            ("connect", self.connect != before.connect),
-            ("session-timeout", self.session_timeout != before.session_timeout),
-            ("auth-file", self.auth != before.auth),
-            ("tls-ca, tls-cert, tls-key", self.tls != before.tls),
-            ("kerberos, kerberos-server, kerberos-principal", self.kerberos != before.kerberos),
-            ("root", self.roots != before.roots),
-            ("lock", self.locks != before.locks),
-            ("recipe", self.recipes != before.recipes),
-            ("expect", self.expected != before.expected),
-            ("flapping", self.thresholds.flapping != before.thresholds.flapping),
-            ("stuck-after", self.thresholds.stuck_after != before.thresholds.stuck_after),
-            ("server-view", self.server_view != before.server_view),
-            ("admin-url", self.admin_url != before.admin_url),
-            ("log-file", self.log_file != before.log_file),
-            ("utc", self.utc != before.utc),
-            ("mouse", self.mouse != before.mouse),
-            ("write", self.write != before.write),
-            ("audit-log", self.audit_log != before.audit_log),
-            ("store, past-memory", self.past != before.past),
+            ("connect", *connect != before.connect),
+            ("session-timeout", *session_timeout != before.session_timeout),
+            ("auth-file", *auth != before.auth),
+            ("tls-ca, tls-cert, tls-key", *tls != before.tls),
+            ("kerberos, kerberos-server, kerberos-principal", *kerberos != before.kerberos),
+            ("root", *roots != before.roots),
+            ("lock", *locks != before.locks),
+            ("recipe", *recipes != before.recipes),
+            ("expect", *expected != before.expected),
+            ("flapping", thresholds.flapping != before.thresholds.flapping),
+            ("stuck-after", thresholds.stuck_after != before.thresholds.stuck_after),
+            ("server-view", *server_view != before.server_view),
+            ("admin-url", *admin_url != before.admin_url),
+            ("log-file", *log_file != before.log_file),
+            ("utc", *utc != before.utc),
+            ("mouse", *mouse != before.mouse),
+            ("write", *write != before.write),
+            ("audit-log", *audit_log != before.audit_log),
+            ("store, past-memory", *past != before.past),
         ];
         changed.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
     }

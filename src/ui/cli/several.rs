@@ -2,7 +2,7 @@
 
 use std::io;
 use std::io::Write;
-use std::time::Duration;
+use std::sync::Arc;
 
 use anyhow::{bail, ensure};
 use futures::stream;
@@ -10,12 +10,12 @@ use futures::stream::StreamExt;
 use serde::Serialize;
 
 use super::config::{Config, ConfigError};
-use super::console_options::{ConsoleOptions, elsewhere_environment, known_contexts, one_of_all, sentence};
+use super::console_options::{ConsoleOptions, elsewhere_environment, one_of_all, sentence};
 use super::options::{EnsembleOptions, Format, SharedOptions};
 use super::resolved::{Environment, ResolvedOptions};
-use super::{environment, exposed_folders, output, read_config, resolve_options, resolved, usual_config};
+use super::{environment, exposed_folders, output, read_config, resolve_options, start_log, usual_config, with_theme};
 use crate::tui;
-use crate::tui::{EnsembleWatchOptions, TuiOptions};
+use crate::tui::EnsembleWatchOptions;
 use lockscope_base::znode::escaped;
 use lockscope_model::report::{ReportedEnsemble, SCHEMA};
 
@@ -56,10 +56,8 @@ pub fn chosen(options: &SharedOptions) -> anyhow::Result<Option<Vec<InContext>>>
     let config = read_config(options.ensemble.config.as_deref())?;
     config.mistakes.iter().for_each(|mistake| output::note(&mistake.to_string()));
     let all = each(options, &environment, &config)?;
-    if let Some(settings) = all.iter().find_map(|context| context.settings.as_ref().ok())
-        && let Some(path) = &settings.log_file
-    {
-        output::start_log(path, settings.log_filter.as_deref())?;
+    if let Some(settings) = all.iter().find_map(|context| context.settings.as_ref().ok()) {
+        start_log(settings)?;
     }
     Ok(Some(all))
 }
@@ -149,9 +147,6 @@ fn names(options: &EnsembleOptions, environment: &Environment, config: &Config) 
     Ok(names)
 }
 
-/// A command that follows many ensembles waits for each of them indefinitely.
-pub const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
-
 /// The most contexts that are read at the same time.
 const MAX_AT_ONCE: usize = 64;
 
@@ -238,23 +233,13 @@ pub async fn screen(given: SharedOptions) -> anyhow::Result<()> {
     let ensemble = EnsembleOptions { context: None, all_contexts: None, ..given.ensemble.clone() };
     let (given, environment) = (SharedOptions { ensemble, ..given }, elsewhere_environment(&environment));
     let theme_is_given = given.display.theme.is_some();
-    let mut settings =
+    let settings =
         ResolvedOptions::resolve(given.clone(), &environment, config.options_in(None)?)?.with_config(&config);
-    settings.production = None;
-    match resolved::find_theme(&settings.theme, path.as_deref()) {
-        Ok(palette) => settings.palette = palette,
-        Err(error) if theme_is_given => return Err(error.into()),
-        Err(error) => output::note(&format!("{error}; the colours are the terminal's own")),
-    }
-    if let Some(path) = &settings.log_file {
-        output::start_log(path, settings.log_filter.as_deref())?;
-    }
-    let mut options: TuiOptions = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
-    options.notice = config.mistakes.first().map(|mistake| format!("{mistake}."));
-    options.settings.contexts = known_contexts(&config);
+    let settings = ResolvedOptions { production: None, ..with_theme(settings, theme_is_given, path.as_deref())? };
+    start_log(&settings)?;
     let source = ConsoleOptions::new(given, environment, path, config, settings).of_all();
     // Boxed, because the screen's state is large.
-    Box::pin(tui::run(options, Some(std::sync::Arc::new(source)), watched)).await?;
+    Box::pin(tui::run(source.first()?, Some(Arc::new(source)), watched)).await?;
     Ok(())
 }
 
@@ -275,6 +260,7 @@ fn watched(context: InContext) -> tui::EnsembleToWatch {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::Duration;
 
     use super::*;
     use crate::cli::config;

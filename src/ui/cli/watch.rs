@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use clap::Args;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -19,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
-use super::output::{ExitAnswer, json_of, note, send};
+use super::output::{ExitAnswer, interrupted, json_of, note, send};
 use super::past::SpanOptions;
 use super::resolved::ResolvedOptions;
-use super::several::{Failures, InContext, PATIENCE};
+use super::several::{Failures, InContext};
 use super::table_event::{TableEvent, ToldEnsemble, UnreadableNotices, every_root_is_readable};
 use super::{options, past};
 use lockscope_base::znode::{TimeRange, Timestamp};
@@ -55,15 +54,13 @@ pub async fn run(
     stop_after: Option<Duration>,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<ExitAnswer> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+    let interrupted = interrupted()?;
     let end = stop_after.map(|time| Instant::now() + time);
     let mut live = LiveTable::start_to_watch(settings)?;
     live.survey(settings, Duration::MAX)?;
     tracing::info!(connect = live.ensemble().connect(), "watching");
     let outcome = tokio::select! {
-        _ = interrupt.recv() => Ok(()),
-        _ = terminate.recv() => Ok(()),
+        () = interrupted => Ok(()),
         () = until(end) => if live.synced().is_some() { Ok(()) } else { Err(live.no_answer()) },
         outcome = print_live(&mut live, settings, out) => outcome,
     };
@@ -71,37 +68,54 @@ pub async fn run(
     outcome.map(|()| ExitAnswer::Yes)
 }
 
-/// Prints until something fails, or a root turns out to be unreadable when everything was first
-/// read. Other unreadable nodes are reported on stderr.
+/// Prints until something fails.
 async fn print_live(
     live: &mut LiveTable,
     settings: &ResolvedOptions,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<()> {
-    let mut notices = UnreadableNotices::default();
-    let mut checked = false;
+    let mut followed = FollowedEvents::new(live, settings);
     loop {
-        // The first reading yields the whole initial state, which may be large.
-        for events in live.next().await?.chunks(MAX_EVENTS_AT_ONCE) {
-            let lines: String = events
-                .iter()
-                .map(|event| line(event, settings.format, settings.label(), settings.utc))
-                .collect::<io::Result<_>>()?;
-            send(out, &lines).await?;
-        }
-        if !live.has_reported_start() {
-            continue;
-        }
-        if !checked {
-            every_root_is_readable(live.table(), &settings.roots)?;
-            checked = true;
-        }
-        let unreadable = notices.next(live.table());
-        if !unreadable.is_empty() {
-            // A closed stderr is ignored.
-            let _ = tokio::io::stderr().write_all(unreadable.as_bytes()).await;
+        for events in followed.next().await?.chunks(MAX_EVENTS_AT_ONCE) {
+            send(out, &lines_of(events, settings)?).await?;
         }
     }
+}
+
+/// The events of an ensemble that is followed.
+struct FollowedEvents<'a> {
+    live: &'a mut LiveTable,
+    settings: &'a ResolvedOptions,
+    notices: UnreadableNotices,
+    are_roots_checked: bool,
+}
+
+impl<'a> FollowedEvents<'a> {
+    fn new(live: &'a mut LiveTable, settings: &'a ResolvedOptions) -> Self {
+        Self { live, settings, notices: UnreadableNotices::default(), are_roots_checked: false }
+    }
+
+    /// Returns the next events; the first reading yields the whole initial state, which may be
+    /// large. Fails when a root turns out to be unreadable once that is reported. Other unreadable
+    /// nodes are named on standard error.
+    async fn next(&mut self) -> anyhow::Result<Vec<TableEvent>> {
+        if self.live.has_reported_start() {
+            if !self.are_roots_checked {
+                every_root_is_readable(self.live.table(), &self.settings.roots)?;
+                self.are_roots_checked = true;
+            }
+            let unreadable = self.notices.next(self.live.table());
+            if !unreadable.is_empty() {
+                // A closed stderr is ignored.
+                let _ = tokio::io::stderr().write_all(unreadable.as_bytes()).await;
+            }
+        }
+        self.live.next().await
+    }
+}
+
+fn lines_of(events: &[TableEvent], settings: &ResolvedOptions) -> io::Result<String> {
+    events.iter().map(|event| line(event, settings.format, settings.label(), settings.utc)).collect()
 }
 
 /// Returns the line of an event, which names the context if there are several.
@@ -150,8 +164,7 @@ pub async fn run_each(
     stop_after: Option<Duration>,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<ExitAnswer> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+    let interrupted = interrupted()?;
     let end = stop_after.map(|time| Instant::now() + time);
     let mut failures = Failures::of(contexts.len());
     let (sender, mut said) = mpsc::channel(MAX_WAITING);
@@ -172,8 +185,7 @@ pub async fn run_each(
     }
     drop(sender);
     let mut outcome = tokio::select! {
-        _ = interrupt.recv() => Ok(()),
-        _ = terminate.recv() => Ok(()),
+        () = interrupted => Ok(()),
         () = until(end) => Ok(()),
         outcome = print_said(&mut said, &mut failures, format, out) => outcome,
     };
@@ -211,10 +223,10 @@ async fn print_said(
 
 /// Follows one context until it fails or is stopped.
 async fn follow(settings: ResolvedOptions, said: &mpsc::Sender<Said>, stop: &CancellationToken) -> anyhow::Result<()> {
-    let settings = ResolvedOptions { timeout: PATIENCE, timeout_is_given: true, ..settings };
+    let settings = settings.waiting_endlessly();
     let mut live = LiveTable::start_to_watch(&settings)?;
     live.survey(&settings, Duration::MAX)?;
-    let ended = stop.run_until_cancelled(say(&mut live, &settings, said)).await;
+    let ended = stop.run_until_cancelled(pass_on(&mut live, &settings, said)).await;
     let never_answered = live.synced().is_none().then(|| live.no_answer());
     live.stop().await;
     match (ended, never_answered) {
@@ -224,27 +236,14 @@ async fn follow(settings: ResolvedOptions, said: &mpsc::Sender<Said>, stop: &Can
     }
 }
 
-async fn say(live: &mut LiveTable, settings: &ResolvedOptions, said: &mpsc::Sender<Said>) -> anyhow::Result<()> {
-    let mut notices = UnreadableNotices::default();
-    let mut is_checked = false;
+/// Passes the lines on until something fails, or nobody reads them any more.
+async fn pass_on(live: &mut LiveTable, settings: &ResolvedOptions, said: &mpsc::Sender<Said>) -> anyhow::Result<()> {
+    let mut followed = FollowedEvents::new(live, settings);
     loop {
-        for events in live.next().await?.chunks(MAX_EVENTS_AT_ONCE) {
-            let lines = events.iter().map(|event| line(event, settings.format, settings.label(), settings.utc));
-            if said.send(Said::Lines(lines.collect::<std::io::Result<_>>()?)).await.is_err() {
+        for events in followed.next().await?.chunks(MAX_EVENTS_AT_ONCE) {
+            if said.send(Said::Lines(lines_of(events, settings)?)).await.is_err() {
                 return Ok(());
             }
-        }
-        if !live.has_reported_start() {
-            continue;
-        }
-        if !is_checked {
-            every_root_is_readable(live.table(), &settings.roots)?;
-            is_checked = true;
-        }
-        let unreadable = notices.next(live.table());
-        if !unreadable.is_empty() {
-            // A closed stderr is ignored.
-            let _ = tokio::io::stderr().write_all(unreadable.as_bytes()).await;
         }
     }
 }
@@ -366,9 +365,7 @@ async fn print_events(
     if events.is_empty() {
         return Ok(());
     }
-    let lines: String =
-        events.iter().map(|event| line(event, settings.format, None, settings.utc)).collect::<std::io::Result<_>>()?;
-    send(out, &lines).await
+    send(out, &lines_of(&events, settings)?).await
 }
 
 #[cfg(test)]

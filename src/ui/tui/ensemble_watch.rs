@@ -85,56 +85,6 @@ impl fmt::Debug for Followed {
     }
 }
 
-/// The ensembles of a console that shows several, and their list.
-#[derive(Debug)]
-pub struct EnsembleWatches {
-    watch: EnsembleWatch,
-    /// `None` while a console shows it.
-    list: Option<Box<WatchedEnsembles>>,
-}
-
-impl EnsembleWatches {
-    /// Starts to watch all of them.
-    pub fn start(ensembles: Vec<EnsembleToWatch>) -> Self {
-        let watch = EnsembleWatch::start(ensembles);
-        let list = Some(Box::new(watch.rows()));
-        Self { watch, list }
-    }
-
-    /// Returns the open ensemble, if one is open, and the list, for the next console.
-    pub async fn hand_over(
-        &mut self,
-        name: Option<&str>,
-        options: &EnsembleWatchOptions,
-    ) -> (Option<Followed>, Box<WatchedEnsembles>) {
-        let followed = match name {
-            Some(name) => {
-                let known = self.watch.hand_over(name, options).await;
-                Some(known.unwrap_or_else(|| Followed::start(options)))
-            }
-            None => None,
-        };
-        (followed, self.list.take().unwrap_or_default())
-    }
-
-    /// Takes the list back, and what was open.
-    pub async fn take_back(&mut self, list: Box<WatchedEnsembles>, name: Option<&str>, followed: Option<Followed>) {
-        self.list = Some(list);
-        if let Some(followed) = followed {
-            self.watch.take_back(name, followed).await;
-        }
-    }
-
-    pub fn reports(&self) -> EnsembleReports {
-        EnsembleReports(Some(Arc::clone(&self.watch.board)))
-    }
-
-    /// Stops all observers; takes at most two seconds.
-    pub async fn stop(self) {
-        self.watch.stop().await;
-    }
-}
-
 /// A task that watches one ensemble.
 #[derive(Debug)]
 struct WatchTask {
@@ -142,11 +92,13 @@ struct WatchTask {
     task: JoinHandle<Followed>,
 }
 
-/// The ensembles that the console watches.
+/// The ensembles of a console that shows several, and their list.
 #[derive(Debug)]
-struct EnsembleWatch {
+pub struct EnsembleWatches {
     ensembles: Vec<WatchedEnsemble>,
     board: Arc<EnsembleBoard>,
+    /// `None` while a console shows it.
+    list: Option<Box<WatchedEnsembles>>,
 }
 
 #[derive(Debug)]
@@ -157,9 +109,9 @@ struct WatchedEnsemble {
     task: Option<WatchTask>,
 }
 
-impl EnsembleWatch {
+impl EnsembleWatches {
     /// Starts to watch all of them.
-    fn start(ensembles: Vec<EnsembleToWatch>) -> Self {
+    pub fn start(ensembles: Vec<EnsembleToWatch>) -> Self {
         let mut stagger = Duration::ZERO;
         let board = Arc::new(EnsembleBoard::default());
         let start = |options: EnsembleToWatch| {
@@ -171,30 +123,30 @@ impl EnsembleWatch {
             });
             WatchedEnsemble { name, options, task }
         };
-        let ensembles = ensembles.into_iter().map(start).collect();
-        Self { ensembles, board }
+        let ensembles: Vec<WatchedEnsemble> = ensembles.into_iter().map(start).collect();
+        let list = Some(Box::new(WatchedEnsembles::new(ensembles.iter().map(unknown_row))));
+        Self { ensembles, board, list }
     }
 
-    /// Returns the rows of the list, of which nothing is known yet.
-    fn rows(&self) -> WatchedEnsembles {
-        let row = |WatchedEnsemble { name, options, .. }: &WatchedEnsemble| EnsembleRow {
-            name: Arc::clone(name),
-            connect: options.options.as_ref().map_or_else(
-                |_| String::new(),
-                |options| ReportedEnsemble::new(&options.observe.connection.connect, None).connect().to_owned(),
-            ),
-            production: options.production,
-            trouble: options.options.as_ref().err().cloned(),
-            summary: None,
-            news: 0,
-            found: FoundLocks::default(),
+    /// Returns the open ensemble, if one is open, and the list, for the next console.
+    pub async fn hand_over(
+        &mut self,
+        name: Option<&str>,
+        options: &EnsembleWatchOptions,
+    ) -> (Option<Followed>, Box<WatchedEnsembles>) {
+        let followed = match name {
+            Some(name) => {
+                let known = self.stop_watching(name, options).await;
+                Some(known.unwrap_or_else(|| Followed::start(options)))
+            }
+            None => None,
         };
-        WatchedEnsembles::new(self.ensembles.iter().map(row))
+        (followed, self.list.take().unwrap_or_default())
     }
 
-    /// Hands over an ensemble, and stops to watch it. `None` when it is not watched, or when it was
+    /// Stops to watch an ensemble, and returns it. `None` when it is not watched, or when it was
     /// observed with other options: the config file has changed. Later it is watched with these.
-    async fn hand_over(&mut self, name: &str, options: &EnsembleWatchOptions) -> Option<Followed> {
+    async fn stop_watching(&mut self, name: &str, options: &EnsembleWatchOptions) -> Option<Followed> {
         let watched = self.ensembles.iter_mut().find(|watched| *watched.name == *name)?;
         let is_same = watched.options.options.as_ref().is_ok_and(|known| known.observe == options.observe);
         watched.options.options = Ok(options.clone());
@@ -206,9 +158,11 @@ impl EnsembleWatch {
         None
     }
 
-    /// Watches an ensemble again that is no longer open. Stops its observer when the ensemble is
-    /// not one of those watched.
-    async fn take_back(&mut self, name: Option<&str>, followed: Followed) {
+    /// Takes the list back, and watches the ensemble again that was open. Stops its observer when
+    /// the ensemble is not one of those watched.
+    pub async fn take_back(&mut self, list: Box<WatchedEnsembles>, name: Option<&str>, followed: Option<Followed>) {
+        self.list = Some(list);
+        let Some(followed) = followed else { return };
         let mut known = self.ensembles.iter_mut().filter(|watched| name == Some(&*watched.name));
         let Some((watched, options)) =
             known.next().and_then(|watched| Some((&mut watched.task, watched.options.options.as_ref().ok()?)))
@@ -219,8 +173,12 @@ impl EnsembleWatch {
         *watched = Some(WatchTask::start(name, followed, &options.survey, SURVEY_STAGGER, &self.board));
     }
 
+    pub fn board(&self) -> Arc<EnsembleBoard> {
+        Arc::clone(&self.board)
+    }
+
     /// Stops all observers, all at once; takes at most two seconds.
-    async fn stop(self) {
+    pub async fn stop(self) {
         let tasks = self.ensembles.into_iter().filter_map(|watched| watched.task);
         join_all(tasks.map(|task| async {
             if let Some(followed) = task.end().await {
@@ -228,6 +186,22 @@ impl EnsembleWatch {
             }
         }))
         .await;
+    }
+}
+
+/// Returns the row of an ensemble of which nothing is known yet.
+fn unknown_row(WatchedEnsemble { name, options, .. }: &WatchedEnsemble) -> EnsembleRow {
+    EnsembleRow {
+        name: Arc::clone(name),
+        connect: options.options.as_ref().map_or_else(
+            |_| String::new(),
+            |options| ReportedEnsemble::new(&options.observe.connection.connect, None).connect().to_owned(),
+        ),
+        production: options.production,
+        trouble: options.options.as_ref().err().cloned(),
+        summary: None,
+        news: 0,
+        found: FoundLocks::default(),
     }
 }
 
@@ -250,27 +224,6 @@ impl WatchTask {
         self.stop.cancel();
         // The runtime reports a panic.
         self.task.await.ok()
-    }
-}
-
-/// The latest summaries of the ensembles, for the console.
-#[derive(Debug, Default)]
-pub struct EnsembleReports(Option<Arc<EnsembleBoard>>);
-
-impl EnsembleReports {
-    /// Looks for locks that pass a filter in all ensembles, from now on.
-    pub(super) fn filter(&self, filter: Filter) {
-        if let Some(board) = &self.0 {
-            board.set_filter(filter);
-        }
-    }
-
-    /// Waits for new summaries; forever when one ensemble is shown. Cancel safe.
-    pub(super) async fn next(&mut self) -> Vec<EnsembleReport> {
-        match &self.0 {
-            Some(board) => board.next().await,
-            None => std::future::pending().await,
-        }
     }
 }
 
@@ -424,8 +377,9 @@ async fn viewed(surveyor: Option<&mut Surveyor>) -> Arc<ServerView> {
 /// The shortest time between two takes: summaries that come meanwhile are taken together.
 const GATHER: Duration = Duration::from_millis(250);
 
+/// The latest summaries of the ensembles, for the console.
 #[derive(Debug, Default)]
-struct EnsembleBoard {
+pub struct EnsembleBoard {
     untaken: Mutex<Untaken>,
     posted: Notify,
     /// The filter of the list.
@@ -439,8 +393,8 @@ struct Untaken {
 }
 
 impl EnsembleBoard {
-    /// Sets the filter of the list, for which each ensemble is looked through.
-    fn set_filter(&self, filter: Filter) {
+    /// Sets the filter of the list: from now on, all ensembles are searched for locks that pass it.
+    pub fn set_filter(&self, filter: Filter) {
         self.filter.send_replace(filter);
     }
 
@@ -458,7 +412,7 @@ impl EnsembleBoard {
     }
 
     /// Waits for summaries and takes them. Cancel safe.
-    async fn next(&self) -> Vec<EnsembleReport> {
+    pub async fn next(&self) -> Vec<EnsembleReport> {
         loop {
             let due = {
                 let mut untaken = self.untaken.lock().unwrap_or_else(PoisonError::into_inner);

@@ -82,7 +82,7 @@ use lockscope_model::report::ReportedEnsemble;
 use lockscope_past::record::{Batch, LiveState, StoreError};
 use past_reader::PastReader;
 use past_writer::PastImporter;
-use run::{ChangeSource, Console, FleetControl};
+use run::{ChangeSource, Console, ConsoleParts, FleetControl};
 use terminal::{ProcessSignals, TerminalEvents, TerminalGuard};
 use theme::Theme;
 
@@ -244,44 +244,39 @@ async fn show(
         }
     };
     let is_open = observer.is_some();
-    let (past, recording) = match past {
-        Some(LivePast { recording, writer, reader, last }) => {
-            if let (None, Some(last)) = (&ensembles, last) {
-                let fresh = LiveState::new(options.observe.table(), options.settings.thresholds);
-                app = app.with_live(fresh.resuming(last, &options.observe.roots), now());
-            }
-            (Some((reader, writer)), Some(recording))
+    let mut parts = ConsoleParts {
+        deletions: DeletionRunner::new(
+            options.observe.clone(),
+            options.survey.clone(),
+            options.settings.audit_log,
+            options.settings.write,
+        ),
+        nodes: NodeReader::new(options.observe.connection.clone()),
+        source,
+        board: ensembles.as_ref().map(|ensembles| ensembles.board()),
+        notice: options.notice,
+        first: options.tour.map(|tour| Event::TourBegins(Box::new(tour))),
+        ..ConsoleParts::default()
+    };
+    if let Some(LivePast { recording, writer, reader, last }) = past {
+        if let (None, Some(last)) = (&ensembles, last) {
+            let fresh = LiveState::new(options.observe.table(), options.settings.thresholds);
+            app = app.with_live(fresh.resuming(last, &options.observe.roots), now());
         }
-        None => (None, None),
-    };
-    let app = recording.into_iter().fold(app, App::with_recording);
-    let connection = &options.observe.connection;
+        app = app.with_recording(recording);
+        (parts.past, parts.past_writer) = (Some(reader), writer);
+    }
     let asks_servers = options.settings.asks_servers;
-    let fleets = FleetTasks::new(connection.clone(), options.observe.roots.clone(), asks_servers);
-    let nodes = NodeReader::new(connection.clone());
-    let deletions = DeletionRunner::new(
-        options.observe.clone(),
-        options.survey.clone(),
-        options.settings.audit_log,
-        options.settings.write,
-    );
-    let importer = PastImporter::new(options.observe.clone(), options.settings.thresholds);
-    let asks = (asks_servers && is_open).then(|| Surveyor::start_after(options.survey, app.world().table().view()));
-    let surveyor = asks.transpose()?;
-    let compared = options.observe.connection.clone();
-    let mut sources = Sources::new(observer, surveyor, compared);
-    let console =
-        Console::new(app, Theme::of(terminal::colours(options.theme), options.settings.ascii), surface, taken);
-    let console = console.with_deletions(deletions).with_node_reader(nodes).with_notice(options.notice);
-    let console = console.with_first(options.tour.map(|tour| Event::TourBegins(Box::new(tour))));
-    let reports = ensembles.as_ref().map(|ensembles| ensembles.reports()).unwrap_or_default();
-    let console = console.with_reports(reports);
-    let console = if asks_servers && is_open { console.with_importer(importer) } else { console };
-    let console = match past {
-        Some((reader, writer)) => console.with_past(reader).with_past_writer(writer),
-        None => console,
-    };
-    let mut console = console.with_source(source);
+    let (connection, roots) = (options.observe.connection.clone(), options.observe.roots.clone());
+    let fleets = FleetTasks::new(connection.clone(), roots, asks_servers);
+    let mut surveyor = None;
+    if asks_servers && is_open {
+        surveyor = Some(Surveyor::start_after(options.survey, app.world().table().view())?);
+        parts.importer = Some(PastImporter::new(options.observe, options.settings.thresholds));
+    }
+    let mut sources = Sources::new(observer, surveyor, connection);
+    let theme = Theme::of(terminal::colours(options.theme), options.settings.ascii);
+    let mut console = Console::new(app, theme, surface, taken, parts);
     let work = async |fleets: &mut FleetTasks| {
         let ended = console.run(&mut TerminalEvents::default(), &mut sources, orders, fleets).await;
         let gone = !terminal::is_there();
@@ -346,21 +341,13 @@ pub struct ReplayOptions {
     pub store: PathBuf,
     /// The time to begin at; `None` for the end of the recording.
     pub at: Option<Timestamp>,
-    /// Whether to draw with ASCII only, for terminals without UTF-8.
-    pub ascii: bool,
+    /// What the state of the screen starts with, besides what the recording says.
+    pub settings: Settings,
     /// The colours. `NO_COLOR` in the environment replaces them with those of
     /// [`ThemeName::Mono`](ThemeName::Mono).
     pub theme: Palette,
     /// Whether to capture the mouse, which then can no longer select text.
     pub mouse: bool,
-    /// Whether times are first shown in UTC.
-    pub utc: bool,
-    /// The keys that differ from the defaults.
-    pub bindings: Bindings,
-    /// The initial columns and order of the lists.
-    pub screens: ScreensChosen,
-    /// The user's own commands.
-    pub commands: Vec<OwnCommand>,
 }
 
 /// Shows a recording until the user leaves, a signal ends the program, or the terminal is closed.
@@ -370,27 +357,19 @@ pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
         return Err(TuiError::NoTerminal);
     }
     crossterm::style::force_color_output(true);
-    let theme = Theme::of(terminal::colours(options.theme), options.ascii);
-    let (past, outline, connect) = PastReader::open(&options.store, options.utc)?;
+    let theme = Theme::of(terminal::colours(options.theme), options.settings.ascii);
+    let (past, outline, connect) = PastReader::open(&options.store, options.settings.utc)?;
     let name = options.store.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let first = past.travel(outline.until, outline.until, &Travel::To(options.at.unwrap_or(outline.until)));
-    let settings = Settings {
-        connect: connect.clone(),
-        utc: options.utc,
-        ascii: options.ascii,
-        asks_servers: true,
-        bindings: options.bindings,
-        screens: options.screens,
-        commands: options.commands,
-        ..Settings::default()
-    };
+    let settings = Settings { connect: connect.clone(), asks_servers: true, ..options.settings };
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
     let taken = TerminalGuard::take_over(options.mouse).map_err(TuiError::terminal)?;
     let surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;
     let mut app = App::new(settings, (size.width, size.height), now()).with_replay(Replay::new(name, connect, outline));
     app.update(first, now());
-    let mut console = Console::new(app, theme, surface, taken).with_past(past);
+    let parts = ConsoleParts { past: Some(past), ..ConsoleParts::default() };
+    let mut console = Console::new(app, theme, surface, taken, parts);
     let ended = Box::pin(console.run(&mut TerminalEvents::default(), &mut Nothing, &mut orders, &mut Nothing)).await;
     match ended {
         // A closed terminal is the end of the program; nobody could read an error.

@@ -157,12 +157,6 @@ pub struct BadTheme {
     pub problem: String,
 }
 
-/// The names of the styles in a file.
-pub const STYLES: [&str; 14] = [
-    "text", "strong", "dim", "title", "border", "focus", "accent", "good", "wait", "bad", "unsure", "found",
-    "selected", "mark",
-];
-
 impl Palette {
     /// Parses the text of a theme. A style that the text does not name is plain; the selected row
     /// and marks are reversed.
@@ -178,10 +172,11 @@ impl Palette {
         entries.sort_by_key(|(name, _)| name.span().start);
         for (name, value) in entries {
             let wrong = |at: Range<usize>, problem: String| BadTheme { at, problem };
-            let style = palette.style_mut(name.get_ref()).ok_or_else(|| {
-                let known = STYLES.join(", ");
-                wrong(name.span(), format!("a theme has no style `{}`: it has {known}", name.get_ref()))
-            })?;
+            let named = palette.styles().into_iter().find(|(known, _)| *known == &**name.get_ref());
+            let Some((_, style)) = named else {
+                let known = Self::default().styles().map(|(known, _)| known).join(", ");
+                return Err(wrong(name.span(), format!("a theme has no style `{}`: it has {known}", name.get_ref())));
+            };
             let said = value.get_ref().as_str().ok_or_else(|| {
                 wrong(value.span(), format!("`{}` takes a text like \"bold #ff0000 on black\"", name.get_ref()))
             })?;
@@ -193,32 +188,30 @@ impl Palette {
     /// Converts the colours to the 256 colours that all but the oldest terminals have.
     #[must_use]
     pub fn in_256_colours(mut self) -> Self {
-        for name in STYLES {
-            if let Some(style) = self.style_mut(name) {
-                (style.fg, style.bg) = (style.fg.map(nearest), style.bg.map(nearest));
-            }
+        for (_, style) in self.styles() {
+            (style.fg, style.bg) = (style.fg.map(nearest), style.bg.map(nearest));
         }
         self
     }
 
-    fn style_mut(&mut self, name: &str) -> Option<&mut Style> {
-        Some(match name {
-            "text" => &mut self.text,
-            "strong" => &mut self.strong,
-            "dim" => &mut self.dim,
-            "title" => &mut self.title,
-            "border" => &mut self.border,
-            "focus" => &mut self.focus,
-            "accent" => &mut self.accent,
-            "good" => &mut self.good,
-            "wait" => &mut self.wait,
-            "bad" => &mut self.bad,
-            "unsure" => &mut self.unsure,
-            "found" => &mut self.found,
-            "selected" => &mut self.selected,
-            "mark" => &mut self.mark,
-            _ => return None,
-        })
+    /// Returns each style and its name in a file.
+    fn styles(&mut self) -> [(&'static str, &mut Style); 14] {
+        [
+            ("text", &mut self.text),
+            ("strong", &mut self.strong),
+            ("dim", &mut self.dim),
+            ("title", &mut self.title),
+            ("border", &mut self.border),
+            ("focus", &mut self.focus),
+            ("accent", &mut self.accent),
+            ("good", &mut self.good),
+            ("wait", &mut self.wait),
+            ("bad", &mut self.bad),
+            ("unsure", &mut self.unsure),
+            ("found", &mut self.found),
+            ("selected", &mut self.selected),
+            ("mark", &mut self.mark),
+        ]
     }
 }
 

@@ -21,37 +21,82 @@ use lockscope_base::znode::ZnodePath;
 use lockscope_model::diagnose::FlappingLimit;
 use lockscope_model::queue::Expectation;
 
-/// The most recipes in one file.
-const MAX_RECIPES: usize = 200;
+/// A list of tables, in the words of its mistakes.
+struct TableList {
+    key: &'static str,
+    /// One of them, and many of them.
+    one: &'static str,
+    many: &'static str,
+    /// What each table needs.
+    needs: &'static str,
+    /// The most in one file.
+    max: usize,
+}
+
+const RECIPES: TableList =
+    TableList { key: "recipe", one: "a recipe", many: "recipes", needs: "its name and pattern", max: 200 };
+
+const EXPECTATIONS: TableList =
+    TableList { key: "expect", one: "an expectation", many: "expectations", needs: "a path", max: 200 };
+
+const COMMANDS: TableList =
+    TableList { key: "command", one: "a command", many: "commands", needs: "its key and name", max: 100 };
+
+/// Reads each table of a list with `read`, which returns how many were accepted up to now. Returns
+/// whether it is a list.
+fn each_table<'a, 'de>(
+    all: &'a Spanned<DeValue<'de>>,
+    TableList { key, one, many, needs, max }: &TableList,
+    mistakes: &mut Mistakes<'_>,
+    mut read: impl FnMut(&'a DeTable<'de>, &'a Spanned<DeValue<'de>>, &mut Mistakes<'_>) -> usize,
+) -> bool {
+    let Some(tables) = all.get_ref().as_array() else {
+        mistakes.record(all.span(), &format!("{key} holds a list of tables: write [[{key}]], and {needs} below"));
+        return false;
+    };
+    let mut accepted = 0;
+    for value in tables {
+        if accepted == *max {
+            mistakes.record(value.span(), &format!("{max} {many} are allowed"));
+            break;
+        }
+        match value.get_ref().as_table() {
+            Some(table) => accepted = read(table, value, mistakes),
+            None => mistakes.record(value.span(), &format!("{one} is a table: write [[{key}]], and {needs} below")),
+        }
+    }
+    true
+}
+
+/// Returns the text of an entry that the table must have.
+fn needed(
+    table: &DeTable<'_>,
+    all: &Spanned<DeValue<'_>>,
+    (one, key, example): (&str, &str, &str),
+    mistakes: &mut Mistakes<'_>,
+) -> Result<String, Wrong> {
+    field(table, key, mistakes)?.ok_or_else(|| {
+        mistakes.record(all.span(), &format!("{one} needs a {key}, as in {key} = {example}"));
+        Wrong
+    })
+}
 
 const RECIPE_KEYS: [&str; 9] =
     ["name_from", "name", "pattern", "kind", "roles", "leases", "lock", "persistent", "below"];
 
 /// Reads all `[[recipe]]` tables, in order.
 pub fn read_recipes(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<OwnRecipe> {
-    let tables = all.get_ref().as_array().map(|array| array.iter().collect::<Vec<_>>());
-    let Some(tables) = tables else {
-        mistakes.record(all.span(), "recipe holds a list of tables: write [[recipe]], and its name and pattern below");
-        return Vec::new();
-    };
     let mut recipes: Vec<OwnRecipe> = Vec::new();
-    for value in tables {
-        if recipes.len() == MAX_RECIPES {
-            mistakes.record(value.span(), &format!("{MAX_RECIPES} recipes are allowed"));
-            break;
-        }
-        let Some(table) = value.get_ref().as_table() else {
-            mistakes.record(value.span(), "a recipe is a table: write [[recipe]], and its name and pattern below");
-            continue;
-        };
-        let Some(recipe) = read_recipe(table, value, mistakes) else { continue };
+    each_table(all, &RECIPES, mistakes, |table, value, mistakes| {
+        let Some(recipe) = read_recipe(table, value, mistakes) else { return recipes.len() };
         if recipes.iter().any(|known| known.definition().name == recipe.definition().name) {
             let at = table.get("name").map_or_else(|| value.span(), Spanned::span);
             mistakes.record(at, &format!("name: there are two recipes {:?}", recipe.definition().name));
         } else {
             recipes.push(recipe);
         }
-    }
+        recipes.len()
+    });
     recipes
 }
 
@@ -121,29 +166,16 @@ fn field_of(error: &BadRecipe) -> &'static str {
     }
 }
 
-/// The most expectations in one file.
-const MAX_EXPECTATIONS: usize = 200;
-
 /// The longest time in which changes of leader are counted.
 const MAX_WITHIN: Duration = Duration::from_secs(24 * 3_600);
 
 /// Reads all `[[expect]]` tables, in order. The first one that matches a path applies.
 pub fn read_expected(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<Expectation> {
-    let Some(tables) = all.get_ref().as_array() else {
-        mistakes.record(all.span(), "expect holds a list of tables: write [[expect]], and a path below");
-        return Vec::new();
-    };
     let mut expected = Vec::new();
-    for value in tables {
-        if expected.len() == MAX_EXPECTATIONS {
-            mistakes.record(value.span(), &format!("{MAX_EXPECTATIONS} expectations are allowed"));
-            break;
-        }
-        match value.get_ref().as_table() {
-            Some(table) => expected.extend(read_expectation(table, value, mistakes).ok()),
-            None => mistakes.record(value.span(), "an expectation is a table: write [[expect]], and a path below"),
-        }
-    }
+    each_table(all, &EXPECTATIONS, mistakes, |table, value, mistakes| {
+        expected.extend(read_expectation(table, value, mistakes).ok());
+        expected.len()
+    });
     expected
 }
 
@@ -158,10 +190,7 @@ fn read_expectation(
     let candidates = field(table, "candidates", mistakes)?;
     let leader_within = time(table, "leader-within", mistakes)?;
     let held_at_most = time(table, "held-at-most", mistakes)?;
-    let Some(path) = field::<String>(table, "path", mistakes)? else {
-        mistakes.record(all.span(), "an expectation needs a path, as in path = \"/app/leader\"");
-        return Err(Wrong);
-    };
+    let path = needed(table, all, (EXPECTATIONS.one, "path", "\"/app/leader\""), mistakes)?;
     let path = PathPattern::new(&path).map_err(|error| {
         mistakes.record(table.get("path").unwrap_or(all).span(), &format!("path: {error}"));
         Wrong
@@ -313,9 +342,6 @@ fn read_screen(
     choices
 }
 
-/// The most commands in one file.
-const MAX_COMMANDS: usize = 100;
-
 /// How long a program may run in a pane unless the file says otherwise.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -329,21 +355,9 @@ pub fn read_commands(
     earlier: &[OwnCommand],
     mistakes: &mut Mistakes<'_>,
 ) -> Vec<OwnCommand> {
-    let Some(tables) = all.get_ref().as_array() else {
-        mistakes.record(all.span(), "command holds a list of tables: write [[command]], and its key and name below");
-        return earlier.to_vec();
-    };
     let mut commands: Vec<OwnCommand> = Vec::new();
     let mut kept: Vec<&OwnCommand> = Vec::new();
-    for value in tables {
-        if commands.len() == MAX_COMMANDS {
-            mistakes.record(value.span(), &format!("{MAX_COMMANDS} commands are allowed"));
-            break;
-        }
-        let Some(table) = value.get_ref().as_table() else {
-            mistakes.record(value.span(), "a command is a table: write [[command]], and its key and name below");
-            continue;
-        };
+    let is_list = each_table(all, &COMMANDS, mistakes, |table, value, mistakes| {
         let command = read_command(table, value, mistakes);
         if let Some(command) = command.filter(|command| accept(command, &commands, table, bindings, mistakes)) {
             commands.push(command);
@@ -351,6 +365,10 @@ pub fn read_commands(
             let name = table.get("name").and_then(|name| name.get_ref().as_str());
             kept.extend(earlier.iter().filter(|command| Some(&*command.name) == name));
         }
+        commands.len()
+    });
+    if !is_list {
+        return earlier.to_vec();
     }
     for command in kept {
         let is_taken = commands.iter().any(|other| other.name == command.name);
@@ -387,9 +405,9 @@ fn read_command(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut 
     if !is_known(table, &COMMAND_KEYS, "a command", mistakes) {
         return None;
     }
-    let name = text(table, all, "name", "\"jstack\"", mistakes)?;
+    let name = needed(table, all, (COMMANDS.one, "name", "\"jstack\""), mistakes).ok()?;
     checked(table, all, "name", OwnCommand::refuse_name(&name).map_or(Ok(()), Err), mistakes)?;
-    let key = text(table, all, "key", "\"ctrl-j\"", mistakes)?;
+    let key = needed(table, all, (COMMANDS.one, "key", "\"ctrl-j\""), mistakes).ok()?;
     let key = checked(table, all, "key", OwnCommand::read_key(&key), mistakes)?;
     let shell = field::<bool>(table, "shell", mistakes).ok()?.unwrap_or(false);
     let confirm = field::<bool>(table, "confirm", mistakes).ok()?.unwrap_or(false);
@@ -423,21 +441,6 @@ fn read_command(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut 
     let timeout = timeout.map_or(Ok(USUAL_TIMEOUT), |timeout| options::parse_duration(&timeout));
     let timeout = checked(table, all, "timeout", timeout, mistakes)?;
     Some(OwnCommand { name, key, screens, run, confirm, output, timeout })
-}
-
-/// Returns a text that the table must have.
-fn text(
-    table: &DeTable<'_>,
-    all: &Spanned<DeValue<'_>>,
-    key: &str,
-    example: &str,
-    mistakes: &mut Mistakes<'_>,
-) -> Option<String> {
-    let found = field::<String>(table, key, mistakes).ok()?;
-    if found.is_none() {
-        mistakes.record(all.span(), &format!("a command needs a {key}, as in {key} = {example}"));
-    }
-    found
 }
 
 /// Records the error at the entry with this key.

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::options::Format;
 use super::output;
-use super::output::{ExitAnswer, ProgressLine, json, note, on_signal, reader_left, send};
+use super::output::{ExitAnswer, ProgressLine, json, note, on_signal, send, without_reader};
 use super::resolved::ResolvedOptions;
 use figures::clients;
 use lockscope_base::time::now;
@@ -211,7 +211,7 @@ fn fleet_options(settings: &ResolvedOptions) -> anyhow::Result<FleetOptions> {
 
 /// Prints at the very end. A missing reader does not change the outcome of the run.
 async fn print(text: &str, out: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<()> {
-    send(out, text).await.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })
+    without_reader(send(out, text).await)
 }
 
 /// Returns whether the locks kept their promises and nothing is left behind. Fails when the servers

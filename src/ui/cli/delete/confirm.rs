@@ -13,6 +13,8 @@ use tokio::time::timeout;
 use zookeeper_client::{Client, Error};
 
 use super::super::live_table::LiveTable;
+use super::super::options::Format;
+use super::super::output::print;
 use super::super::resolved::ResolvedOptions;
 use super::DeleteOptions;
 use lockscope_base::recipe::Recipe;
@@ -78,7 +80,7 @@ async fn read_and_survey(settings: &ResolvedOptions, path: &ZnodePath) -> anyhow
     let near = ResolvedOptions { roots: lock_places(path), ..settings.clone() };
     // The servers' lists must be younger than the node to say something about its owner. Both
     // requests start now, so they are.
-    let (table, view) = tokio::join!(read_locks(&near), survey(&options));
+    let (table, view) = tokio::join!(LiveTable::read(&near), survey(&options));
     let mut table = table?;
     table.apply(Change::Surveyed { view: view.into() }, now());
     Ok(table)
@@ -96,15 +98,8 @@ async fn unreadable(client: &Client, settings: &ResolvedOptions, path: &ZnodePat
     matches!(listed, Ok(Err(Error::NoAuth))).then_some(parent)
 }
 
-async fn read_locks(settings: &ResolvedOptions) -> anyhow::Result<LockTable> {
-    let mut live = LiveTable::start(settings)?;
-    let read = live.read_once().await;
-    let (table, ..) = live.stop().await;
-    read.map(|_| table)
-}
-
 /// Writes the plan, one fact per line.
-pub fn plan(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
+pub fn plan(out: &mut dyn Write, plan: &DeletePlan) -> io::Result<()> {
     production(out, plan)?;
     for node in plan.nodes() {
         let verb = match plan.action() {
@@ -145,7 +140,7 @@ pub fn plan(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
 
 /// Writes the plan to delete empty lock parents: how many are deleted, how many are left and why,
 /// and the first few of each.
-pub fn empties(out: &mut impl Write, empties: &Empties, below: &ZnodePath, older_than: Duration) -> io::Result<()> {
+pub fn empties(out: &mut dyn Write, empties: &Empties, below: &ZnodePath, older_than: Duration) -> io::Result<()> {
     production(out, &empties.plan)?;
     let age = human::duration(older_than);
     let (chosen, below) = (empties.chosen(), escaped(below.as_str()));
@@ -185,7 +180,7 @@ pub fn show_emptied(out: &mut impl Write, report: &EmptiesReport) -> io::Result<
     if report.failed { Ok(()) } else { writeln!(out, "{}", escaped(&report.sentence())) }
 }
 
-fn first(out: &mut impl Write, group: &EmptyGroup) -> io::Result<()> {
+fn first(out: &mut dyn Write, group: &EmptyGroup) -> io::Result<()> {
     for path in &group.first {
         writeln!(out, "  {}", escaped(path.as_str()))?;
     }
@@ -200,7 +195,7 @@ fn parents(count: usize) -> String {
     }
 }
 
-fn production(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
+fn production(out: &mut dyn Write, plan: &DeletePlan) -> io::Result<()> {
     match plan.production() {
         Some(name) => writeln!(out, "PRODUCTION: people depend on this ensemble, which the context {name} names."),
         None => Ok(()),
@@ -231,8 +226,26 @@ pub fn unnamed_context<'a>(plan: &'a DeletePlan, options: &DeleteOptions) -> Opt
     (options.production.as_deref() != Some(context)).then_some(context)
 }
 
+/// Returns the answer that `--yes` stands for, or else that of the user, who sees the plan on
+/// standard error if standard output has only JSON.
+pub async fn answer(
+    settings: &ResolvedOptions,
+    options: &DeleteOptions,
+    plan: &DeletePlan,
+    write_plan: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> anyhow::Result<String> {
+    let wanted = plan.confirmation();
+    if options.yes {
+        return Ok(wanted.typed().unwrap_or_else(|| "yes".to_owned()));
+    }
+    if settings.format == Format::Json {
+        print(&mut io::stderr().lock(), |out| write_plan(out))?;
+    }
+    ask(plan, &wanted).await
+}
+
 /// Asks on the terminal. The end of the input counts as an empty answer.
-pub async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> anyhow::Result<String> {
+async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> anyhow::Result<String> {
     let is_live = plan.nodes().iter().any(admin::PlannedNode::may_be_live_holder);
     let question = match wanted {
         Confirmation::Yes => "Do it? [y/N] ".to_owned(),

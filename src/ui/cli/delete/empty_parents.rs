@@ -1,6 +1,5 @@
 //! `lockscope delete --empty-parents`: deletes the lock parents that have been empty for long.
 
-use std::io;
 use std::io::Write;
 use std::time::Duration;
 
@@ -10,9 +9,9 @@ use zookeeper_client::Client;
 
 use super::super::live_table::LiveTable;
 use super::super::options::Format;
-use super::super::output::{ExitAnswer, note, on_signal, print, reader_left, write_json};
+use super::super::output::{ExitAnswer, note, on_signal, print, without_reader, write_json};
 use super::super::resolved::ResolvedOptions;
-use super::confirm::{NO_TERMINAL, ask, can_ask, open_audit, unnamed_context};
+use super::confirm::{NO_TERMINAL, answer, can_ask, open_audit, unnamed_context};
 use super::{DeleteOptions, confirm};
 use lockscope_base::time::now;
 use lockscope_base::znode::ZnodePath;
@@ -96,7 +95,9 @@ impl EmptiesRun<'_> {
             );
             return self.not_tried("production", why, Some(&empties), Some(audit), out).await;
         }
-        match admin::confirm(empties.plan.clone(), &self.answer(&empties).await?) {
+        let write = |out: &mut dyn Write| confirm::empties(out, &empties, self.below, self.older_than);
+        let answer = answer(self.settings, self.options, &empties.plan, write).await?;
+        match admin::confirm(empties.plan.clone(), &answer) {
             Ok(confirmed) => on_signal(async |stop| self.carry_out(&empties, confirmed, audit, &stop, out).await).await,
             Err(refused) => {
                 self.not_tried("not-confirmed", refused.to_string(), Some(&empties), Some(audit), out).await
@@ -116,25 +117,11 @@ impl EmptiesRun<'_> {
 
     async fn read(&self) -> anyhow::Result<LockTable> {
         let near = ResolvedOptions { roots: vec![self.below.clone()], ..self.settings.clone() };
-        let mut live = LiveTable::start(&near)?;
-        let read = live.read_once().await;
+        let mut table = LiveTable::read(&near).await?;
         // Afterwards, so that the observer's own watches are not in the servers' lists.
-        let (mut table, ..) = live.stop().await;
-        read?;
         let view = survey_once(&self.settings.survey_options()?, true).await?;
         table.apply(Change::Surveyed { view: view.into() }, now());
         Ok(table)
-    }
-
-    async fn answer(&self, empties: &Empties) -> anyhow::Result<String> {
-        let wanted = empties.plan.confirmation();
-        if self.options.yes {
-            return Ok(wanted.typed().unwrap_or_else(|| "yes".to_owned()));
-        }
-        if self.settings.format == Format::Json {
-            print(&mut io::stderr().lock(), |out| confirm::empties(out, empties, self.below, self.older_than))?;
-        }
-        ask(&empties.plan, &wanted).await
     }
 
     /// Deletes the nodes on a session of its own, which ends afterwards.
@@ -196,8 +183,7 @@ impl EmptiesRun<'_> {
             (Format::Table, Some(report)) => confirm::show_emptied(out, report),
             (Format::Table, None) => Ok(()),
         });
-        // A missing reader does not change the outcome, which the exit code reports.
-        written.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })
+        without_reader(written)
     }
 
     async fn who(&self) -> Who {

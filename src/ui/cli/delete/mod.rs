@@ -4,7 +4,6 @@
 mod confirm;
 mod empty_parents;
 
-use std::io;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,9 +15,9 @@ use zookeeper_client::Client;
 
 use super::options;
 use super::options::{ChangeOptions, EnsembleOptions, Format, OutputOptions, SharedOptions, WhichLocks};
-use super::output::{ExitAnswer, note, print, reader_left, write_json};
+use super::output::{ExitAnswer, note, print, without_reader, write_json};
 use super::resolved::ResolvedOptions;
-use confirm::{NO_TERMINAL, NotPlanned, ask, can_ask, open_audit, unnamed_context};
+use confirm::{NO_TERMINAL, NotPlanned, answer, can_ask, open_audit, unnamed_context};
 use lockscope_base::znode::{SessionId, ZnodePath, ZnodeStat, escaped};
 use lockscope_live::admin::audit::Subject;
 use lockscope_live::admin::examine::Examiner;
@@ -71,8 +70,7 @@ async fn run_one(
         (Format::Table, Some(report)) if !report.failed => writeln!(out, "{}", escaped(&report.reason)),
         (Format::Table, _) => Ok(()),
     });
-    // A missing reader does not change the outcome, which the exit code reports.
-    written.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })?;
+    without_reader(written)?;
     match report {
         Some(report) if report.failed => bail!(report.reason),
         Some(report) if !report.done => Ok(ExitAnswer::No),
@@ -252,20 +250,17 @@ impl DeletionRun<'_> {
         Ok(())
     }
 
-    /// Returns the user's answer, or the one that --yes stands for.
+    /// Returns the user's answer, or the one that --yes stands for, if the deletion is allowed at
+    /// all.
     async fn answer(&self, plan: &DeletePlan, stat: &ZnodeStat) -> Result<String, NotDeleted> {
         self.refuse_what_needs_no_answer(plan)?;
-        let wanted = plan.confirmation();
+        let answer = answer(self.settings, self.options, plan, |out| confirm::plan(out, plan)).await?;
         if self.options.yes {
-            return Ok(wanted.typed().unwrap_or_else(|| "yes".to_owned()));
+            return Ok(answer);
         }
-        if self.settings.format == Format::Json {
-            print(&mut io::stderr().lock(), |out| confirm::plan(out, plan))?;
-        }
-        let answer = ask(plan, &wanted).await?;
         // The user may have thought for long: an owner that came back meanwhile needs a new answer.
         match self.plan(stat).await {
-            Ok(again) if again.confirmation() != wanted => {
+            Ok(again) if again.confirmation() != plan.confirmation() => {
                 let path = self.path;
                 let reason = format!("{path} is not what it was when you were asked: nothing was deleted; look again");
                 Err(NotDeleted::not_tried("changed", reason))

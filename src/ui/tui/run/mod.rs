@@ -13,6 +13,7 @@ use std::error::Error;
 use std::mem::ManuallyDrop;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, mem, vec};
 
@@ -21,10 +22,10 @@ use ratatui::Terminal;
 use ratatui::backend::Backend;
 use tokio::task::{JoinSet, spawn_blocking};
 
-use super::app::{App, CommandEnd, Event, WatchedEnsembles};
+use super::app::{App, CommandEnd, EnsembleReport, Event, WatchedEnsembles};
 use super::background::{ConfigWatch, DeletionRunner, NodeReader, ReadAgain};
 use super::command_runner::CommandRunner;
-use super::ensemble_watch::EnsembleReports;
+use super::ensemble_watch::EnsembleBoard;
 use super::past_reader::PastReader;
 use super::past_writer::{PastImporter, PastWriter};
 use super::terminal::{InputSource, ProcessSignal, TerminalControl, colours, translate};
@@ -89,8 +90,6 @@ pub struct Console<B: Backend, O> {
     frames: Frames,
     /// Whether the next frame draws every cell, since the terminal may not show the last frame.
     draws_anew: bool,
-    /// An event that is handled before all others.
-    first: Option<Event>,
     waiting: vec::IntoIter<Observed>,
     /// Apply no further changes before this time.
     more_from: Instant,
@@ -101,18 +100,35 @@ pub struct Console<B: Backend, O> {
     /// The parent of the open queue, whose contenders are read first.
     open_queue: Option<ZnodePath>,
     tasks: JoinSet<Event>,
-    deletions: DeletionRunner,
-    nodes: NodeReader,
     commands: CommandRunner,
     terminal_use: TerminalUse,
-    importer: Option<PastImporter>,
-    past: Option<PastReader>,
     past_writer: Option<(PastWriter, WriterThread)>,
-    source: Option<Source>,
     config: Option<ConfigWatch>,
-    reports: EnsembleReports,
+    parts: ConsoleParts,
     /// The options of the ensemble that the user goes on to.
     next: Option<Box<TuiOptions>>,
+}
+
+/// What a console works with besides its state and its terminal. It cannot do what a missing part
+/// is for.
+#[derive(Default)]
+pub struct ConsoleParts {
+    pub deletions: DeletionRunner,
+    pub nodes: NodeReader,
+    /// Reads the recording that is shown, or the past of the live locks.
+    pub past: Option<PastReader>,
+    /// Writes the live past.
+    pub past_writer: Option<PastWriter>,
+    /// Takes transaction logs into the past.
+    pub importer: Option<PastImporter>,
+    /// Knows the options of other ensembles, and of this one when the config file has changed.
+    pub source: Option<Source>,
+    /// Has the summaries of the ensembles that are not open.
+    pub board: Option<Arc<EnsembleBoard>>,
+    /// A sentence to show at the start.
+    pub notice: Option<String>,
+    /// An event that comes before every key, including keys pressed while the program started.
+    pub first: Option<Event>,
 }
 
 /// What is left of the program after it leaves the screen.
@@ -127,10 +143,18 @@ impl<B: Backend, O: TerminalControl> Console<B, O>
 where
     B::Error: Error,
 {
-    /// Creates the program before its first frame.
-    pub fn new(app: App, theme: Theme, terminal: Terminal<B>, control: O) -> Self {
+    /// Creates the program before its first frame. An importer starts to look for the files of
+    /// servers on this machine.
+    pub fn new(mut app: App, theme: Theme, terminal: Terminal<B>, control: O, mut parts: ConsoleParts) -> Self {
         let mut frames = Frames::default();
         frames.request(Urgency::Now);
+        if let Some(notice) = parts.notice.take() {
+            app.update(Event::ContextRefused(notice), now());
+        }
+        let mut tasks = JoinSet::new();
+        if let Some(importer) = &parts.importer {
+            tasks.spawn(importer.find());
+        }
         Self {
             app,
             theme,
@@ -139,79 +163,20 @@ where
             frames,
             // The terminal may still show the console of another ensemble.
             draws_anew: true,
-            first: None,
             waiting: Vec::new().into_iter(),
             more_from: Instant::now(),
             ended: false,
             noted: false,
             ticked: Instant::now(),
             open_queue: None,
-            tasks: JoinSet::new(),
-            deletions: DeletionRunner::default(),
-            nodes: NodeReader::default(),
+            tasks,
             commands: CommandRunner::default(),
             terminal_use: TerminalUse::default(),
-            importer: None,
-            past: None,
-            past_writer: None,
-            source: None,
-            config: None,
-            reports: EnsembleReports::default(),
+            past_writer: parts.past_writer.take().map(|writer| (writer, WriterThread::start())),
+            config: parts.source.clone().map(ConfigWatch::start),
+            parts,
             next: None,
         }
-    }
-
-    /// Sets the runner of deletions. Without it, nothing can be deleted.
-    #[must_use]
-    pub fn with_deletions(self, deletions: DeletionRunner) -> Self {
-        Self { deletions, ..self }
-    }
-
-    /// Sets the reader of nodes. Without it, no node's page can be read.
-    #[must_use]
-    pub fn with_node_reader(self, nodes: NodeReader) -> Self {
-        Self { nodes, ..self }
-    }
-
-    /// Sets the reader of the recording to show.
-    #[must_use]
-    pub fn with_past(self, past: PastReader) -> Self {
-        Self { past: Some(past), ..self }
-    }
-
-    /// Sets the writer of the live past.
-    #[must_use]
-    pub fn with_past_writer(self, writer: Option<PastWriter>) -> Self {
-        Self { past_writer: writer.map(|writer| (writer, WriterThread::start())), ..self }
-    }
-
-    /// Sets the source of the options. A watcher reports its changes; the source also knows the
-    /// other ensembles.
-    #[must_use]
-    pub fn with_source(self, source: Option<Source>) -> Self {
-        let config = source.clone().map(ConfigWatch::start);
-        Self { source, config, ..self }
-    }
-
-    /// Sets a sentence to show at the start.
-    #[must_use]
-    pub fn with_notice(mut self, notice: Option<String>) -> Self {
-        if let Some(notice) = notice {
-            self.app.update(Event::ContextRefused(notice), now());
-        }
-        self
-    }
-
-    /// Sets an event that comes before every key, including keys pressed while the program started.
-    #[must_use]
-    pub fn with_first(self, first: Option<Event>) -> Self {
-        Self { first, ..self }
-    }
-
-    /// Sets where the summaries of ensembles come from that are not open.
-    #[must_use]
-    pub fn with_reports(self, reports: EnsembleReports) -> Self {
-        Self { reports, ..self }
     }
 
     /// Takes the ensembles and the state of the open one, with every change that was received.
@@ -247,7 +212,7 @@ where
         system: &mut impl SignalSource,
         fleets: &mut impl FleetControl,
     ) -> Result<(), TuiError> {
-        if let Some(event) = self.first.take()
+        if let Some(event) = self.parts.first.take()
             && self.handle(LoopTurn::Done(event), changes, fleets).await?.is_break()
         {
             return Ok(());
@@ -287,7 +252,7 @@ where
             () = until(tick) => LoopTurn::Tick,
             () = until(due) => LoopTurn::Due,
             event = fleets.next() => LoopTurn::Done(event),
-            reports = self.reports.next() => LoopTurn::Done(Event::EnsemblesReported(reports)),
+            reports = reported(self.parts.board.as_deref()) => LoopTurn::Done(Event::EnsemblesReported(reports)),
             change = changed(self.config.as_mut()) => LoopTurn::Config(Box::new(change)),
             note = until_unverified_login(), if !self.noted => LoopTurn::Note(note),
             () = until(frame) => LoopTurn::Frame,
@@ -375,6 +340,14 @@ async fn later<F: Future>(from: Instant, what: F) -> F::Output {
     what.await
 }
 
+/// Waits for the next summaries of ensembles; forever where one ensemble is shown.
+async fn reported(board: Option<&EnsembleBoard>) -> Vec<EnsembleReport> {
+    match board {
+        Some(board) => board.next().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Waits for the next change of the config file; forever without a config file.
 async fn changed(config: Option<&mut ConfigWatch>) -> ReadAgain {
     match config {
@@ -387,13 +360,6 @@ impl<B: Backend, O: TerminalControl> Console<B, O>
 where
     B::Error: Error,
 {
-    /// Sets what takes in the past, and lets it look for the files of servers on this machine.
-    #[must_use]
-    pub fn with_importer(mut self, importer: PastImporter) -> Self {
-        self.tasks.spawn(importer.find());
-        Self { importer: Some(importer), ..self }
-    }
-
     /// Returns the last changes of the past and their writer.
     pub fn end_past(&mut self) -> Option<(PastWriter, Vec<Batch>)> {
         let (writer, _) = self.past_writer.take()?;
@@ -415,16 +381,16 @@ where
                 self.tasks.spawn_blocking(move || Event::ExportDone(export(&name, &text)));
             }
             Effect::FindGuards(plan) => {
-                self.tasks.spawn(self.deletions.clone().find_guards(*plan));
+                self.tasks.spawn(self.parts.deletions.clone().find_guards(*plan));
             }
             Effect::Delete(plan) => {
-                self.tasks.spawn(self.deletions.clone().carry_out(*plan));
+                self.tasks.spawn(self.parts.deletions.clone().carry_out(*plan));
             }
             Effect::ReadAudit => {
-                self.tasks.spawn(self.deletions.clone().read_audit());
+                self.tasks.spawn(self.parts.deletions.clone().read_audit());
             }
             Effect::ReadNode(path) => {
-                self.tasks.spawn(self.nodes.clone().read(path));
+                self.tasks.spawn(self.parts.nodes.clone().read(path));
             }
             Effect::RunCommand(command) => match command.output {
                 CommandOutput::Pane => self.commands.start(*command),
@@ -443,7 +409,7 @@ where
             Effect::DirectScene(direction) => fleets.direct(direction),
             Effect::CompareFleets(scenarios) => fleets.compare(scenarios),
             Effect::Travel { from, outlined, travel } => {
-                if let Some(past) = self.past.clone() {
+                if let Some(past) = self.parts.past.clone() {
                     self.tasks.spawn_blocking(move || {
                         let arrived = past.travel(from, outlined, &travel);
                         spawn_blocking(move || past.read_ahead());
@@ -452,12 +418,12 @@ where
                 }
             }
             Effect::FindLastLeaders(elections) => {
-                if let Some(past) = self.past.clone() {
+                if let Some(past) = self.parts.past.clone() {
                     self.tasks.spawn_blocking(move || past.last_leaders(&elections));
                 }
             }
             Effect::ForgetPast => {
-                if let Some(past) = self.past.clone() {
+                if let Some(past) = self.parts.past.clone() {
                     // `forget` waits for a jump under way.
                     spawn_blocking(move || past.forget());
                 }
@@ -468,12 +434,16 @@ where
                 }
             }
             Effect::TakeIn(wish) => {
-                if let Some((importer, (writer, _))) = self.importer.as_ref().zip(self.past_writer.clone()) {
+                if let Some((importer, (writer, _))) = self.parts.importer.as_ref().zip(self.past_writer.clone()) {
                     self.tasks.spawn_blocking(importer.take_in(*wish, writer));
                 }
             }
             Effect::LookAtWatchers(wanted) => changes.set_watchers_wanted(wanted),
-            Effect::FilterEnsembles(filter) => self.reports.filter(filter),
+            Effect::FilterEnsembles(filter) => {
+                if let Some(board) = &self.parts.board {
+                    board.set_filter(filter);
+                }
+            }
             Effect::CompareMembers(nodes) => changes.compare_members(*nodes),
         }
         Ok(ControlFlow::Continue(()))
@@ -481,7 +451,7 @@ where
 
     /// Ends the loop if the user can go on to the context.
     async fn go_to(&mut self, name: String) -> Result<ControlFlow<()>, TuiError> {
-        let refused = match self.source.clone() {
+        let refused = match self.parts.source.clone() {
             None => "There is no config file here.".to_owned(),
             Some(source) => match spawn_blocking(move || source.in_context(&name)).await {
                 Ok(Ok(next)) => {

@@ -112,9 +112,13 @@ impl TerminalControl for Notes {
 }
 
 fn console(outside: Notes) -> Console<TestBackend, Notes> {
+    console_with(outside, ConsoleParts::default())
+}
+
+fn console_with(outside: Notes, parts: ConsoleParts) -> Console<TestBackend, Notes> {
     let app = testing::app((80, 24));
     let terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
-    Console::new(app, Theme::new(ThemeName::Terminal, false), terminal, outside)
+    Console::new(app, Theme::new(ThemeName::Terminal, false), terminal, outside, parts)
 }
 
 fn press(keys: &Keys, letters: &str) {
@@ -156,8 +160,8 @@ async fn until_it_shows(
 #[tokio::test]
 async fn a_key_pressed_while_the_program_starts_counts_for_the_tour() {
     let tour = Tour::new(Script::built_in(), testing::path("/demo"), true, false);
-    let console = console(Notes::default());
-    let mut console = console.with_first(Some(Event::TourBegins(Box::new(tour))));
+    let first = Some(Event::TourBegins(Box::new(tour)));
+    let mut console = console_with(Notes::default(), ConsoleParts { first, ..ConsoleParts::default() });
     let (keys, mut input) = input();
     press(&keys, "s");
     drop(keys);

@@ -336,15 +336,97 @@ fn share(of: u64, all: u64) -> String {
 
 impl ListView for Clients {
     fn title(&self, view: View<'_>) -> ListTitle {
-        title(view)
+        let (app, theme) = (view.app, view.theme);
+        let fleet = app.fleets().fleet(app.side());
+        let name = fleet.map_or("", |fleet| fleet.scenario().algorithm.name());
+        let mut after_filter = Vec::new();
+        let all = app.fleets().clients(app.side()).len();
+        let dead = all.saturating_sub(fleet.map_or(0, FleetView::living));
+        if dead > 0 {
+            after_filter.push((format!("{} out of action", count(dead as u64)), theme.bad));
+        }
+        if app.fleets().is_pair() {
+            after_filter.push((view.sentence("{pane}: the other"), theme.dim));
+        }
+        let bottom = app.selected_client().and_then(|client| {
+            let trouble = client.trouble.as_deref()?;
+            let text = format!("{} client {}: {trouble}", theme.signs.warning, client.id);
+            Some(view.bottom(&text, theme.wait, Keep::Start))
+        });
+        let right = fleet.and_then(FleetView::holder).map(|(id, token)| {
+            let (sign, dot) = (theme.signs.holds, theme.signs.dot);
+            (format!("{sign} client {id} holds {dot} token {token}"), theme.good)
+        });
+        ListTitle { name: format!("Clients of the {name}"), all, after_filter, right, bottom, ..ListTitle::default() }
     }
 
     fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
-        why_empty(view, view.app.fleets().fleet(view.app.side()))
+        let fleet = view.app.fleets().fleet(view.app.side());
+        let again = view.sentence("{start} starts new ones.");
+        match fleet.map(FleetView::phase) {
+            Some(Phase::Running) => match fleet.and_then(FleetView::status) {
+                None => vec!["The test clients connect.".to_owned()],
+                Some(_) => vec![view.sentence("There is no client: {join} adds one, {stop} ends the fleet.")],
+            },
+            Some(Phase::Stopping) => vec!["The test clients are leaving.".to_owned()],
+            Some(Phase::Failed(_)) => vec!["There are no clients.".to_owned(), again],
+            Some(Phase::Ended(outcome)) => {
+                let left = match outcome.left_behind {
+                    Some(0) => "The test clients are gone, and their nodes with them.".to_owned(),
+                    Some(left) => format!(
+                        "They left {} behind.",
+                        plural(usize::try_from(left).unwrap_or(usize::MAX), "node", "nodes")
+                    ),
+                    None => "Whether they left nodes behind is not known.".to_owned(),
+                };
+                let trouble = outcome.troubles.first().map(|trouble| view.fit(trouble, 76, Keep::Start));
+                [Some(left), trouble, Some(again)].into_iter().flatten().collect()
+            }
+            None => vec![again],
+        }
     }
 
     fn cell(&self, view: View<'_>, client: &&ClientStatus, column: Placed<ClientColumn>) -> Cell {
-        cell(view, client, column)
+        let theme = view.theme;
+        let signs = &theme.signs;
+        let width = usize::from(column.width);
+        let figure = |number: u64| Cell::new(count(number), if number == 0 { theme.dim } else { theme.text });
+        match column.key {
+            ClientColumn::Id => Cell::new(client.id.to_string(), theme.strong),
+            ClientColumn::State => state(view, client),
+            ClientColumn::Since => {
+                let status = view.app.fleets().fleet(view.app.side()).and_then(FleetView::status);
+                let age = status.map_or(std::time::Duration::ZERO, |status| status.age);
+                Cell::new(duration(age.saturating_sub(client.since)), theme.dim)
+            }
+            ClientColumn::Session => {
+                let id = client.session.map_or_else(|| "none".to_owned(), |id| session(id, width, signs.charset));
+                Cell::new(id, if client.session.is_some() { theme.text } else { theme.dim })
+            }
+            ClientColumn::Expired => {
+                Cell::new(count(client.expired), if client.expired == 0 { theme.dim } else { theme.bad })
+            }
+            ClientColumn::Link => link(view, client),
+            ClientColumn::Token => {
+                Cell::new(client.token.map_or_else(String::new, |token| token.to_string()), theme.good)
+            }
+            ClientColumn::Events => figure(client.events),
+            ClientColumn::Requests => figure(client.requests),
+            ClientColumn::Acquired => figure(client.acquisitions),
+            ClientColumn::Held | ClientColumn::Longest | ClientColumn::Median | ClientColumn::Slowest
+                if client.acquisitions == 0 =>
+            {
+                Cell::new("-", theme.dim)
+            }
+            ClientColumn::Held => Cell::new(latency(client.held), theme.text),
+            ClientColumn::Longest => Cell::new(latency(client.longest_wait), theme.text),
+            ClientColumn::Median => Cell::new(latency(client.waits.p50), theme.text),
+            ClientColumn::Slowest => Cell::new(latency(client.waits.p99), theme.text),
+            ClientColumn::Trouble => {
+                let trouble = client.trouble.as_deref().unwrap_or_default();
+                Cell::new(view.fit(trouble, width, Keep::Start), theme.wait)
+            }
+        }
     }
 }
 
@@ -373,97 +455,6 @@ pub fn draw_nothing(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         ]
     };
     view.placeholder(&lines, inner, buffer);
-}
-
-fn title(view: View<'_>) -> ListTitle {
-    let (app, theme) = (view.app, view.theme);
-    let fleet = app.fleets().fleet(app.side());
-    let name = fleet.map_or("", |fleet| fleet.scenario().algorithm.name());
-    let mut after_filter = Vec::new();
-    let all = app.fleets().clients(app.side()).len();
-    let dead = all.saturating_sub(fleet.map_or(0, FleetView::living));
-    if dead > 0 {
-        after_filter.push((format!("{} out of action", count(dead as u64)), theme.bad));
-    }
-    if app.fleets().is_pair() {
-        after_filter.push((view.sentence("{pane}: the other"), theme.dim));
-    }
-    let bottom = app.selected_client().and_then(|client| {
-        let trouble = client.trouble.as_deref()?;
-        let text = format!("{} client {}: {trouble}", theme.signs.warning, client.id);
-        Some(view.bottom(&text, theme.wait, Keep::Start))
-    });
-    let right = fleet.and_then(FleetView::holder).map(|(id, token)| {
-        let (sign, dot) = (theme.signs.holds, theme.signs.dot);
-        (format!("{sign} client {id} holds {dot} token {token}"), theme.good)
-    });
-    ListTitle { name: format!("Clients of the {name}"), all, after_filter, right, bottom, ..ListTitle::default() }
-}
-
-fn why_empty(view: View<'_>, fleet: Option<&FleetView>) -> Vec<String> {
-    let again = view.sentence("{start} starts new ones.");
-    match fleet.map(FleetView::phase) {
-        Some(Phase::Running) => match fleet.and_then(FleetView::status) {
-            None => vec!["The test clients connect.".to_owned()],
-            Some(_) => vec![view.sentence("There is no client: {join} adds one, {stop} ends the fleet.")],
-        },
-        Some(Phase::Stopping) => vec!["The test clients are leaving.".to_owned()],
-        Some(Phase::Failed(_)) => vec!["There are no clients.".to_owned(), again],
-        Some(Phase::Ended(outcome)) => {
-            let left = match outcome.left_behind {
-                Some(0) => "The test clients are gone, and their nodes with them.".to_owned(),
-                Some(left) => format!(
-                    "They left {} behind.",
-                    plural(usize::try_from(left).unwrap_or(usize::MAX), "node", "nodes")
-                ),
-                None => "Whether they left nodes behind is not known.".to_owned(),
-            };
-            let trouble = outcome.troubles.first().map(|trouble| view.fit(trouble, 76, Keep::Start));
-            [Some(left), trouble, Some(again)].into_iter().flatten().collect()
-        }
-        None => vec![again],
-    }
-}
-
-fn cell(view: View<'_>, client: &ClientStatus, column: Placed<ClientColumn>) -> Cell {
-    let theme = view.theme;
-    let signs = &theme.signs;
-    let width = usize::from(column.width);
-    let figure = |number: u64| Cell::new(count(number), if number == 0 { theme.dim } else { theme.text });
-    match column.key {
-        ClientColumn::Id => Cell::new(client.id.to_string(), theme.strong),
-        ClientColumn::State => state(view, client),
-        ClientColumn::Since => {
-            let status = view.app.fleets().fleet(view.app.side()).and_then(FleetView::status);
-            let age = status.map_or(std::time::Duration::ZERO, |status| status.age);
-            Cell::new(duration(age.saturating_sub(client.since)), theme.dim)
-        }
-        ClientColumn::Session => {
-            let id = client.session.map_or_else(|| "none".to_owned(), |id| session(id, width, signs.charset));
-            Cell::new(id, if client.session.is_some() { theme.text } else { theme.dim })
-        }
-        ClientColumn::Expired => {
-            Cell::new(count(client.expired), if client.expired == 0 { theme.dim } else { theme.bad })
-        }
-        ClientColumn::Link => link(view, client),
-        ClientColumn::Token => Cell::new(client.token.map_or_else(String::new, |token| token.to_string()), theme.good),
-        ClientColumn::Events => figure(client.events),
-        ClientColumn::Requests => figure(client.requests),
-        ClientColumn::Acquired => figure(client.acquisitions),
-        ClientColumn::Held | ClientColumn::Longest | ClientColumn::Median | ClientColumn::Slowest
-            if client.acquisitions == 0 =>
-        {
-            Cell::new("-", theme.dim)
-        }
-        ClientColumn::Held => Cell::new(latency(client.held), theme.text),
-        ClientColumn::Longest => Cell::new(latency(client.longest_wait), theme.text),
-        ClientColumn::Median => Cell::new(latency(client.waits.p50), theme.text),
-        ClientColumn::Slowest => Cell::new(latency(client.waits.p99), theme.text),
-        ClientColumn::Trouble => {
-            let trouble = client.trouble.as_deref().unwrap_or_default();
-            Cell::new(view.fit(trouble, width, Keep::Start), theme.wait)
-        }
-    }
 }
 
 /// Returns the state of a client, with a sign. A frozen client keeps the state it last knew.

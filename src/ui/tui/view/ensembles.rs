@@ -46,7 +46,26 @@ impl ListView for Ensembles {
     }
 
     fn cell(&self, view: View<'_>, row: &&EnsembleRow, column: Placed<EnsembleColumn>) -> Cell {
-        cell(view, row, column)
+        let (theme, columns) = (view.theme, usize::from(column.width));
+        // Figures that may no longer be true are dim.
+        let data = |style: Style| if row.is_live() { style } else { theme.dim };
+        let plain = data(theme.text);
+        match column.key {
+            EnsembleColumn::Ensemble => {
+                let mark = if row.production { " PROD" } else { "" };
+                let behind = if width(&row.name) + mark.len() <= columns { mark } else { "" };
+                let name = view.fit(&row.name, columns - behind.len(), Keep::Ends);
+                Cell::new(format!("{name}{behind}"), if row.production { theme.wait } else { theme.strong })
+            }
+            EnsembleColumn::State => {
+                let (text, style) = state(theme, row);
+                Cell::new(view.fit(&text, columns, Keep::Start), style)
+            }
+            EnsembleColumn::Worst => worst(view, row, columns),
+            EnsembleColumn::New if row.news > 0 => Cell::new(format!("+{}", count(row.news)), data(theme.wait)),
+            EnsembleColumn::New => Cell::new("-", theme.dim),
+            _ => figure(view, row, column, plain),
+        }
     }
 
     fn mark(&self, view: View<'_>, row: &&EnsembleRow) -> Option<(&'static str, Style)> {
@@ -63,29 +82,6 @@ impl ListView for Ensembles {
             FindingCounts { .. } if row.is_live() && !is_known => Some((signs.unknown, theme.unsure)),
             FindingCounts { .. } => None,
         }
-    }
-}
-
-fn cell(view: View<'_>, row: &EnsembleRow, column: Placed<EnsembleColumn>) -> Cell {
-    let (theme, columns) = (view.theme, usize::from(column.width));
-    // Figures that may no longer be true are dim.
-    let data = |style: Style| if row.is_live() { style } else { theme.dim };
-    let plain = data(theme.text);
-    match column.key {
-        EnsembleColumn::Ensemble => {
-            let mark = if row.production { " PROD" } else { "" };
-            let behind = if width(&row.name) + mark.len() <= columns { mark } else { "" };
-            let name = view.fit(&row.name, columns - behind.len(), Keep::Ends);
-            Cell::new(format!("{name}{behind}"), if row.production { theme.wait } else { theme.strong })
-        }
-        EnsembleColumn::State => {
-            let (text, style) = state(theme, row);
-            Cell::new(view.fit(&text, columns, Keep::Start), style)
-        }
-        EnsembleColumn::Worst => worst(view, row, columns),
-        EnsembleColumn::New if row.news > 0 => Cell::new(format!("+{}", count(row.news)), data(theme.wait)),
-        EnsembleColumn::New => Cell::new("-", theme.dim),
-        _ => figure(view, row, column, plain),
     }
 }
 

@@ -25,7 +25,40 @@ use lockscope_model::text::{Keep, fit_bytes, session, width};
 
 impl ListView for QueueList {
     fn title(&self, view: View<'_>) -> ListTitle {
-        title(view)
+        let (app, theme) = (view.app, view.theme);
+        let name = app.opened().map_or_else(|| "Queue".to_owned(), ToString::to_string);
+        let room = if app.layout().is_some_and(|layout| layout.main.width >= 110) { 60 } else { 28 };
+        let name = view.fit(&name, room, Keep::End);
+        let Some(lock) = app.world().open_lock() else { return ListTitle { name, ..ListTitle::default() } };
+        let tags = app.tags();
+        let before_filter =
+            (!tags.is_empty()).then(|| (format!("{} tagged", count(tags.len())), theme.wait)).into_iter().collect();
+        let mut after_filter = vec![(lock.recipe().title().to_owned(), theme.text)];
+        let nobody = if lock.waiting() > 0 { "nobody holds" } else { "free" };
+        let held = held(view, lock).map_or_else(|| nobody.to_owned(), |held| format!("held {held}"));
+        let dot = theme.signs.dot;
+        let waiting = match lock.kind() {
+            LockKind::SingleNode => match app.world().table_at(app.now()).waiters(lock) {
+                Some(watchers) if watchers.whole => format!("{} waiting", count(watchers.sessions.len())),
+                Some(watchers) => format!("{} waiting or more", count(watchers.sessions.len())),
+                None => "waiters not in the tree".to_owned(),
+            },
+            _ => match app.world().table().sampled(lock) {
+                Some(counts) => format!("~{} contenders", counts.children),
+                None if lock.is_assumed() => plural(lock.len(), "contender", "contenders"),
+                None => format!("{} waiting", count(lock.waiting())),
+            },
+        };
+        let mut right = format!("{waiting} {dot} {held}");
+        if lock.kind() == LockKind::Semaphore {
+            let most = lock.maximum().map_or(String::new(), |most| format!(" of {most}"));
+            right = format!("{} held{most} {dot} {right}", plural(lock.holding(), "lease", "leases"));
+        }
+        if let Some(next) = lock.next_sequence() {
+            after_filter.push((format!("next sequence {next}"), theme.dim));
+        }
+        let right = Some((right, view.data(theme.text))).filter(|_| !app.knows_nothing());
+        ListTitle { name, before_filter, all: lock.len(), after_filter, right, ..ListTitle::default() }
     }
 
     fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
@@ -40,8 +73,76 @@ impl ListView for QueueList {
         vec!["Nobody holds this lock, and nobody waits for it.".to_owned()]
     }
 
-    fn cell(&self, view: View<'_>, row: &QueueRow<'_>, column: Placed<QueueColumn>) -> Cell {
-        cell(view, row, column)
+    fn cell(
+        &self,
+        view: View<'_>,
+        &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>,
+        column: Placed<QueueColumn>,
+    ) -> Cell {
+        let theme = view.theme;
+        let signs = &theme.signs;
+        let width = usize::from(column.width);
+        let plain = view.data(theme.text);
+        let contender = row.contender;
+        match column.key {
+            QueueColumn::Position => Cell::new(count_within(row.position, width), theme.dim),
+            QueueColumn::Sequence => Cell::new(number(contender.sequence), view.data(theme.strong)),
+            QueueColumn::Mode => Cell::new(letter(row.mode), view.data(theme.wait)),
+            QueueColumn::State => state(view, row.state),
+            QueueColumn::StateAndWatches => match watches(view, row, facts) {
+                Some((sign, _, style)) => Cell::new(format!("{} {sign}", state(view, row.state).text), style),
+                None => state(view, row.state),
+            },
+            QueueColumn::Session => match contender.session() {
+                Some(id) => Cell::new(session(id, width, signs.charset), plain),
+                None if !contender.is_read() => Cell::new(signs.unknown, theme.dim),
+                None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
+            },
+            QueueColumn::Client => client(view, &view.app.world().table().identity_of(contender), width),
+            QueueColumn::Liveness => {
+                let (text, style) = life(view, facts.owner, facts.expires_in);
+                let text = countdown_of(view, contender.session(), facts, width).unwrap_or(text);
+                Cell::new(view.fit(&text, width, Keep::Start), style)
+            }
+            QueueColumn::Watches => match watches(view, row, facts) {
+                Some((sign, words, style)) => {
+                    let whole = format!("{sign} {words}");
+                    let text =
+                        if whole.chars().count() <= width { &whole } else { whole.split(':').next().unwrap_or(&whole) };
+                    Cell::new(view.fit(text, width, Keep::Start), style)
+                }
+                None => Cell::new("", plain),
+            },
+            QueueColumn::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
+            QueueColumn::Age => Cell::new(duration(view.app.server_now().since(contender.created_at)), plain),
+            QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches if row.state == ContenderState::Holds => {
+                let bounds = view.app.world().table().hold_bounds(contender, view.app.now());
+                let held = bounds.filter(|_| !view.app.knows_nothing()).map(|HoldBounds { at_least, at_most }| {
+                    format!("held {}", bounded(at_least, at_most, signs.charset))
+                });
+                Cell::new(view.fit(&held.unwrap_or_default(), width, Keep::Start), view.data(theme.good))
+            }
+            QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches if facts.watching == WatchTarget::Parent => {
+                let text = format!("{} the parent", signs.herd);
+                Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.wait))
+            }
+            QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches => {
+                let sign = watches(view, row, facts).filter(|_| column.key == QueueColumn::WaitsForAndWatches);
+                let room = if sign.is_some() { width.saturating_sub(2) } else { width };
+                let shown = view.fit(&waits_for(view, lock, row, facts, room), room, Keep::Start);
+                match sign {
+                    Some((sign, _, style)) if facts.watching == WatchTarget::Nothing => {
+                        Cell::new(format!("{shown} {sign}"), style)
+                    }
+                    Some((sign, ..)) => Cell::new(format!("{shown} {sign}"), plain),
+                    None => Cell::new(shown, plain),
+                }
+            }
+            QueueColumn::Node => Cell::new(view.fit(&contender.node, width, Keep::Ends), plain),
+            QueueColumn::Czxid | QueueColumn::Created if !contender.is_read() => Cell::new(signs.unknown, theme.dim),
+            QueueColumn::Czxid => Cell::new(contender.czxid.to_string(), theme.dim),
+            QueueColumn::Created => Cell::new(date_and_time(contender.created_at, view.app.settings().utc), theme.dim),
+        }
     }
 
     fn mark(&self, view: View<'_>, row: &QueueRow<'_>) -> Option<(&'static str, Style)> {
@@ -90,110 +191,6 @@ fn watchers(view: View<'_>, lock: &LockQueue, placed: &[Placed<QueueColumn>], ar
     if shown < all {
         let text = format!("   and {} more", count(all - shown));
         write_text(buffer, (area.x, area.bottom().saturating_sub(1)), area.width, &text, theme.dim);
-    }
-}
-
-fn title(view: View<'_>) -> ListTitle {
-    let (app, theme) = (view.app, view.theme);
-    let name = app.opened().map_or_else(|| "Queue".to_owned(), ToString::to_string);
-    let room = if app.layout().is_some_and(|layout| layout.main.width >= 110) { 60 } else { 28 };
-    let name = view.fit(&name, room, Keep::End);
-    let Some(lock) = app.world().open_lock() else { return ListTitle { name, ..ListTitle::default() } };
-    let tags = app.tags();
-    let before_filter =
-        (!tags.is_empty()).then(|| (format!("{} tagged", count(tags.len())), theme.wait)).into_iter().collect();
-    let mut after_filter = vec![(lock.recipe().title().to_owned(), theme.text)];
-    let nobody = if lock.waiting() > 0 { "nobody holds" } else { "free" };
-    let held = held(view, lock).map_or_else(|| nobody.to_owned(), |held| format!("held {held}"));
-    let dot = theme.signs.dot;
-    let waiting = match lock.kind() {
-        LockKind::SingleNode => match app.world().table_at(app.now()).waiters(lock) {
-            Some(watchers) if watchers.whole => format!("{} waiting", count(watchers.sessions.len())),
-            Some(watchers) => format!("{} waiting or more", count(watchers.sessions.len())),
-            None => "waiters not in the tree".to_owned(),
-        },
-        _ => match app.world().table().sampled(lock) {
-            Some(counts) => format!("~{} contenders", counts.children),
-            None if lock.is_assumed() => plural(lock.len(), "contender", "contenders"),
-            None => format!("{} waiting", count(lock.waiting())),
-        },
-    };
-    let mut right = format!("{waiting} {dot} {held}");
-    if lock.kind() == LockKind::Semaphore {
-        let most = lock.maximum().map_or(String::new(), |most| format!(" of {most}"));
-        right = format!("{} held{most} {dot} {right}", plural(lock.holding(), "lease", "leases"));
-    }
-    if let Some(next) = lock.next_sequence() {
-        after_filter.push((format!("next sequence {next}"), theme.dim));
-    }
-    let right = Some((right, view.data(theme.text))).filter(|_| !app.knows_nothing());
-    ListTitle { name, before_filter, all: lock.len(), after_filter, right, ..ListTitle::default() }
-}
-
-fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, column: Placed<QueueColumn>) -> Cell {
-    let theme = view.theme;
-    let signs = &theme.signs;
-    let width = usize::from(column.width);
-    let plain = view.data(theme.text);
-    let contender = row.contender;
-    match column.key {
-        QueueColumn::Position => Cell::new(count_within(row.position, width), theme.dim),
-        QueueColumn::Sequence => Cell::new(number(contender.sequence), view.data(theme.strong)),
-        QueueColumn::Mode => Cell::new(letter(row.mode), view.data(theme.wait)),
-        QueueColumn::State => state(view, row.state),
-        QueueColumn::StateAndWatches => match watches(view, row, facts) {
-            Some((sign, _, style)) => Cell::new(format!("{} {sign}", state(view, row.state).text), style),
-            None => state(view, row.state),
-        },
-        QueueColumn::Session => match contender.session() {
-            Some(id) => Cell::new(session(id, width, signs.charset), plain),
-            None if !contender.is_read() => Cell::new(signs.unknown, theme.dim),
-            None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
-        },
-        QueueColumn::Client => client(view, &view.app.world().table().identity_of(contender), width),
-        QueueColumn::Liveness => {
-            let (text, style) = life(view, facts.owner, facts.expires_in);
-            let text = countdown_of(view, contender.session(), facts, width).unwrap_or(text);
-            Cell::new(view.fit(&text, width, Keep::Start), style)
-        }
-        QueueColumn::Watches => match watches(view, row, facts) {
-            Some((sign, words, style)) => {
-                let whole = format!("{sign} {words}");
-                let text =
-                    if whole.chars().count() <= width { &whole } else { whole.split(':').next().unwrap_or(&whole) };
-                Cell::new(view.fit(text, width, Keep::Start), style)
-            }
-            None => Cell::new("", plain),
-        },
-        QueueColumn::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
-        QueueColumn::Age => Cell::new(duration(view.app.server_now().since(contender.created_at)), plain),
-        QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches if row.state == ContenderState::Holds => {
-            let bounds = view.app.world().table().hold_bounds(contender, view.app.now());
-            let held = bounds
-                .filter(|_| !view.app.knows_nothing())
-                .map(|HoldBounds { at_least, at_most }| format!("held {}", bounded(at_least, at_most, signs.charset)));
-            Cell::new(view.fit(&held.unwrap_or_default(), width, Keep::Start), view.data(theme.good))
-        }
-        QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches if facts.watching == WatchTarget::Parent => {
-            let text = format!("{} the parent", signs.herd);
-            Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.wait))
-        }
-        QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches => {
-            let sign = watches(view, row, facts).filter(|_| column.key == QueueColumn::WaitsForAndWatches);
-            let room = if sign.is_some() { width.saturating_sub(2) } else { width };
-            let shown = view.fit(&waits_for(view, lock, row, facts, room), room, Keep::Start);
-            match sign {
-                Some((sign, _, style)) if facts.watching == WatchTarget::Nothing => {
-                    Cell::new(format!("{shown} {sign}"), style)
-                }
-                Some((sign, ..)) => Cell::new(format!("{shown} {sign}"), plain),
-                None => Cell::new(shown, plain),
-            }
-        }
-        QueueColumn::Node => Cell::new(view.fit(&contender.node, width, Keep::Ends), plain),
-        QueueColumn::Czxid | QueueColumn::Created if !contender.is_read() => Cell::new(signs.unknown, theme.dim),
-        QueueColumn::Czxid => Cell::new(contender.czxid.to_string(), theme.dim),
-        QueueColumn::Created => Cell::new(date_and_time(contender.created_at, view.app.settings().utc), theme.dim),
     }
 }
 

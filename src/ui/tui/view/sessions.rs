@@ -62,62 +62,58 @@ impl ListView for SessionList {
     }
 
     fn cell(&self, view: View<'_>, row: &&SessionLocks, column: Placed<SessionColumn>) -> Cell {
-        session_cell(view, row, column)
-    }
-}
-
-fn session_cell(view: View<'_>, row: &SessionLocks, column: Placed<SessionColumn>) -> Cell {
-    let (theme, now) = (view.theme, view.app.now());
-    let table_at = view.app.world().table_at(now);
-    let columns = usize::from(column.width);
-    let plain = view.data(theme.text);
-    let unknown = || Cell::new(theme.signs.unknown, theme.dim);
-    let connection = table_at.view().connection_of(row.session);
-    match column.key {
-        SessionColumn::Session => {
-            Cell::new(session(row.session, columns, theme.signs.charset), view.data(theme.strong))
-        }
-        SessionColumn::Client => client(view, &row.identity(table_at.table()), columns),
-        SessionColumn::ClientOrSession => {
-            let known = row.identity(table_at.table());
-            Cell::new(who(view, &known, columns), client_style(view, &known))
-        }
-        SessionColumn::Liveness => {
-            let (owner, expires_in) = table_at.owner_state(row.session, row.since);
-            let (text, style) = life(view, owner, expires_in);
-            Cell::new(view.fit(&text, columns, Keep::Start), style)
-        }
-        SessionColumn::Heard => match connection.and_then(|(_, connection)| connection.last_heard) {
-            Some(heard) => Cell::new(duration(now.since(heard)), plain),
-            None => unknown(),
-        },
-        SessionColumn::Timeout => match connection.and_then(|(_, connection)| connection.timeout()) {
-            Some(timeout) => Cell::new(duration(timeout), plain),
-            None => unknown(),
-        },
-        SessionColumn::Expires => match table_at.view().session(row.session).and_then(|found| found.expires_at) {
-            Some(at) => Cell::new(countdown(at.since(now)), plain),
-            None => unknown(),
-        },
-        SessionColumn::Holds => Cell::new(locks(view, &row.holds, columns), view.data(theme.good)),
-        SessionColumn::Waits => {
-            let awaited: Vec<_> = row.awaits.iter().take(2).map(|(lock, _)| *lock).collect();
-            let more = row.awaits.len().saturating_sub(awaited.len());
-            Cell::new(named_locks(view, awaited.first(), awaited.len() + more, columns), view.data(theme.wait))
-        }
-        SessionColumn::Style => match row.style(table_at) {
-            Some(WaitStyle::Unknown) => unknown(),
-            Some(style @ WaitStyle::Nothing) => Cell::new(style.id(), view.data(theme.bad)),
-            Some(style) => Cell::new(style.id(), plain),
-            None => Cell::new("", plain),
-        },
-        SessionColumn::Server => match connection {
-            Some((server, _)) => Cell::new(view.fit(&server.address, columns, Keep::Start), plain),
-            None => unknown(),
-        },
-        SessionColumn::Last => {
-            let last = connection.and_then(|(_, connection)| connection.last_operation.as_deref());
-            last.map_or_else(unknown, |last| Cell::new(view.fit(last, columns, Keep::Start), plain))
+        let (theme, now) = (view.theme, view.app.now());
+        let table_at = view.app.world().table_at(now);
+        let columns = usize::from(column.width);
+        let plain = view.data(theme.text);
+        let unknown = || Cell::new(theme.signs.unknown, theme.dim);
+        let connection = table_at.view().connection_of(row.session);
+        match column.key {
+            SessionColumn::Session => {
+                Cell::new(session(row.session, columns, theme.signs.charset), view.data(theme.strong))
+            }
+            SessionColumn::Client => client(view, &row.identity(table_at.table()), columns),
+            SessionColumn::ClientOrSession => {
+                let known = row.identity(table_at.table());
+                Cell::new(who(view, &known, columns), client_style(view, &known))
+            }
+            SessionColumn::Liveness => {
+                let (owner, expires_in) = table_at.owner_state(row.session, row.since);
+                let (text, style) = life(view, owner, expires_in);
+                Cell::new(view.fit(&text, columns, Keep::Start), style)
+            }
+            SessionColumn::Heard => match connection.and_then(|(_, connection)| connection.last_heard) {
+                Some(heard) => Cell::new(duration(now.since(heard)), plain),
+                None => unknown(),
+            },
+            SessionColumn::Timeout => match connection.and_then(|(_, connection)| connection.timeout()) {
+                Some(timeout) => Cell::new(duration(timeout), plain),
+                None => unknown(),
+            },
+            SessionColumn::Expires => match table_at.view().session(row.session).and_then(|found| found.expires_at) {
+                Some(at) => Cell::new(countdown(at.since(now)), plain),
+                None => unknown(),
+            },
+            SessionColumn::Holds => Cell::new(locks(view, &row.holds, columns), view.data(theme.good)),
+            SessionColumn::Waits => {
+                let awaited: Vec<_> = row.awaits.iter().take(2).map(|(lock, _)| *lock).collect();
+                let more = row.awaits.len().saturating_sub(awaited.len());
+                Cell::new(named_locks(view, awaited.first(), awaited.len() + more, columns), view.data(theme.wait))
+            }
+            SessionColumn::Style => match row.style(table_at) {
+                Some(WaitStyle::Unknown) => unknown(),
+                Some(style @ WaitStyle::Nothing) => Cell::new(style.id(), view.data(theme.bad)),
+                Some(style) => Cell::new(style.id(), plain),
+                None => Cell::new("", plain),
+            },
+            SessionColumn::Server => match connection {
+                Some((server, _)) => Cell::new(view.fit(&server.address, columns, Keep::Start), plain),
+                None => unknown(),
+            },
+            SessionColumn::Last => {
+                let last = connection.and_then(|(_, connection)| connection.last_operation.as_deref());
+                last.map_or_else(unknown, |last| Cell::new(view.fit(last, columns, Keep::Start), plain))
+            }
         }
     }
 }
@@ -160,57 +156,57 @@ impl ListView for SessionPlaces {
     }
 
     fn cell(&self, view: View<'_>, row: &SessionPlaceRow<'_>, column: Placed<PlaceColumn>) -> Cell {
-        place_cell(view, row, column)
-    }
-}
-
-fn place_cell(view: View<'_>, row: &SessionPlaceRow<'_>, column: Placed<PlaceColumn>) -> Cell {
-    let (theme, signs, app) = (view.theme, &view.theme.signs, view.app);
-    let width = usize::from(column.width);
-    let plain = view.data(theme.text);
-    let table = app.world().table();
-    if column.key == PlaceColumn::Lock {
-        let name = row.lock.map_or_else(|| "gone".to_owned(), |lock| lock.lock_name().to_string());
-        return Cell::new(view.fit(&name, width, Keep::End), view.data(theme.strong));
-    }
-    let Some((contender, facts)) = &row.contender else {
-        // The waiters of a single node have no node in the tree.
-        return match (column.key, &row.place.node) {
-            (PlaceColumn::State, None) => Cell::new(format!("{} waits", signs.waits), view.data(theme.wait)),
-            (PlaceColumn::State, Some(_)) => Cell::new("gone", theme.dim),
-            (PlaceColumn::Watches, None) => Cell::new(format!("{} the node", signs.good), view.data(theme.good)),
-            _ => Cell::new("", plain),
-        };
-    };
-    let holds = contender.state == ContenderState::Holds;
-    match column.key {
-        PlaceColumn::State => match contender.state {
-            _ if !app.shows_truth() => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
-            ContenderState::Holds => Cell::new(format!("{} holds", signs.holds), theme.good),
-            ContenderState::Waits => Cell::new(format!("{} waits", signs.waits), theme.wait),
-            ContenderState::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
-        },
-        PlaceColumn::For => {
-            let held = table.hold_bounds(contender.contender, app.now()).filter(|_| holds);
-            let waited = || duration(app.now().since(contender.contender.contends_since(table.clock_ahead_ms())));
-            let text = held.map_or_else(waited, |held| bounded(held.at_least, held.at_most, signs.charset));
-            Cell::new(text, plain)
+        let (theme, signs, app) = (view.theme, &view.theme.signs, view.app);
+        let width = usize::from(column.width);
+        let plain = view.data(theme.text);
+        let table = app.world().table();
+        if column.key == PlaceColumn::Lock {
+            let name = row.lock.map_or_else(|| "gone".to_owned(), |lock| lock.lock_name().to_string());
+            return Cell::new(view.fit(&name, width, Keep::End), view.data(theme.strong));
         }
-        PlaceColumn::Number => Cell::new(number(contender.contender.sequence), plain),
-        PlaceColumn::WaitsFor => {
-            let text = match row.lock {
-                Some(lock) if holds && lock.waiting() > 0 => format!("{} behind it", count(lock.waiting())),
-                Some(lock) if !holds => waits_for(view, lock, contender, facts, width),
-                _ => String::new(),
+        let Some((contender, facts)) = &row.contender else {
+            // The waiters of a single node have no node in the tree.
+            return match (column.key, &row.place.node) {
+                (PlaceColumn::State, None) => Cell::new(format!("{} waits", signs.waits), view.data(theme.wait)),
+                (PlaceColumn::State, Some(_)) => Cell::new("gone", theme.dim),
+                (PlaceColumn::Watches, None) => Cell::new(format!("{} the node", signs.good), view.data(theme.good)),
+                _ => Cell::new("", plain),
             };
-            Cell::new(view.fit(&text, width, Keep::Start), plain)
+        };
+        let holds = contender.state == ContenderState::Holds;
+        match column.key {
+            PlaceColumn::State => match contender.state {
+                _ if !app.shows_truth() => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
+                ContenderState::Holds => Cell::new(format!("{} holds", signs.holds), theme.good),
+                ContenderState::Waits => Cell::new(format!("{} waits", signs.waits), theme.wait),
+                ContenderState::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
+            },
+            PlaceColumn::For => {
+                let held = table.hold_bounds(contender.contender, app.now()).filter(|_| holds);
+                let waited = || duration(app.now().since(contender.contender.contends_since(table.clock_ahead_ms())));
+                let text = held.map_or_else(waited, |held| bounded(held.at_least, held.at_most, signs.charset));
+                Cell::new(text, plain)
+            }
+            PlaceColumn::Number => Cell::new(number(contender.contender.sequence), plain),
+            PlaceColumn::WaitsFor => {
+                let text = match row.lock {
+                    Some(lock) if holds && lock.waiting() > 0 => format!("{} behind it", count(lock.waiting())),
+                    Some(lock) if !holds => waits_for(view, lock, contender, facts, width),
+                    _ => String::new(),
+                };
+                Cell::new(view.fit(&text, width, Keep::Start), plain)
+            }
+            PlaceColumn::Watches => match watches(view, contender, facts) {
+                Some((sign, words, style)) => {
+                    Cell::new(view.fit(&format!("{sign} {words}"), width, Keep::Start), style)
+                }
+                None => Cell::new("", plain),
+            },
+            PlaceColumn::Node => {
+                Cell::new(view.fit(&contender.contender.node, width, Keep::Ends), view.data(theme.dim))
+            }
+            PlaceColumn::Lock => Cell::new("", plain),
         }
-        PlaceColumn::Watches => match watches(view, contender, facts) {
-            Some((sign, words, style)) => Cell::new(view.fit(&format!("{sign} {words}"), width, Keep::Start), style),
-            None => Cell::new("", plain),
-        },
-        PlaceColumn::Node => Cell::new(view.fit(&contender.contender.node, width, Keep::Ends), view.data(theme.dim)),
-        PlaceColumn::Lock => Cell::new("", plain),
     }
 }
 

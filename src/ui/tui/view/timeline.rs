@@ -80,7 +80,7 @@ impl ListView for TimelineList {
     ) {
         match entry {
             TimelineEntry::Happening(happening) => {
-                row(buffer, line, placed, |column| happening_cell(view, happening, column))
+                row(buffer, line, placed, |column| happening_cell(view, happening, column));
             }
             TimelineEntry::Finding { at, finding, raised } => {
                 Sentence::of_finding(view, *at, finding, *raised).draw(view, line, placed, buffer);
@@ -407,33 +407,31 @@ impl ListView for AuditEntries {
     }
 
     fn cell(&self, view: View<'_>, entry: &&AuditEntry, column: Placed<AuditColumn>) -> Cell {
-        audit_cell(view, entry, column)
-    }
-}
-
-fn audit_cell(view: View<'_>, entry: &AuditEntry, column: Placed<AuditColumn>) -> Cell {
-    let theme = view.theme;
-    let width = usize::from(column.width);
-    let fit = |text: &str, keep| view.fit(text, width, keep);
-    match column.key {
-        AuditColumn::Time => {
-            let known = entries::time(&entry.at).map(|time| date_and_time(time, view.app.settings().utc));
-            let shown = known.map_or_else(|| entry.at.clone(), |time| time.chars().take(TIME_WIDTH).collect());
-            Cell::new(fit(&shown, Keep::Start), theme.dim)
+        let theme = view.theme;
+        let width = usize::from(column.width);
+        let fit = |text: &str, keep| view.fit(text, width, keep);
+        match column.key {
+            AuditColumn::Time => {
+                let known = entries::time(&entry.at).map(|time| date_and_time(time, view.app.settings().utc));
+                let shown = known.map_or_else(|| entry.at.clone(), |time| time.chars().take(TIME_WIDTH).collect());
+                Cell::new(fit(&shown, Keep::Start), theme.dim)
+            }
+            AuditColumn::Action => Cell::new(fit(&entry.action, Keep::Start), theme.text),
+            AuditColumn::Result => {
+                let (sign, style) = match &entry.outcome {
+                    None => (theme.signs.unknown, theme.unsure),
+                    Some(_) if is_done(entry) => (theme.signs.holds, theme.good),
+                    Some(outcome) if outcome.result == "not-known" => (theme.signs.unknown, theme.unsure),
+                    Some(_) => (theme.signs.bad, theme.bad),
+                };
+                Cell::new(fit(&format!("{sign} {}", result(entry)), Keep::Start), style)
+            }
+            AuditColumn::Owner => Cell::new(fit(&entry.subject.life, Keep::Start), theme.text),
+            AuditColumn::Who => {
+                Cell::new(fit(&format!("{}@{}", entry.who.user, entry.who.host), Keep::Start), theme.text)
+            }
+            AuditColumn::Ensemble => Cell::new(fit(&entry.who.ensemble, Keep::Start), theme.text),
+            AuditColumn::Node => Cell::new(fit(&entry.subject.path, Keep::Ends), theme.strong),
         }
-        AuditColumn::Action => Cell::new(fit(&entry.action, Keep::Start), theme.text),
-        AuditColumn::Result => {
-            let (sign, style) = match &entry.outcome {
-                None => (theme.signs.unknown, theme.unsure),
-                Some(_) if is_done(entry) => (theme.signs.holds, theme.good),
-                Some(outcome) if outcome.result == "not-known" => (theme.signs.unknown, theme.unsure),
-                Some(_) => (theme.signs.bad, theme.bad),
-            };
-            Cell::new(fit(&format!("{sign} {}", result(entry)), Keep::Start), style)
-        }
-        AuditColumn::Owner => Cell::new(fit(&entry.subject.life, Keep::Start), theme.text),
-        AuditColumn::Who => Cell::new(fit(&format!("{}@{}", entry.who.user, entry.who.host), Keep::Start), theme.text),
-        AuditColumn::Ensemble => Cell::new(fit(&entry.who.ensemble, Keep::Start), theme.text),
-        AuditColumn::Node => Cell::new(fit(&entry.subject.path, Keep::Ends), theme.strong),
     }
 }

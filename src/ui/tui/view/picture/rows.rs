@@ -48,10 +48,10 @@ pub fn draw(view: View<'_>, shown: &DrawnQueue<'_>, area: Rect, buffer: &mut Buf
     }
     let charset = view.theme.signs.charset;
     for place in grid.request_places(shown.picture, shown.requests, shown.now) {
-        draw_flight(&place, request_arrow(place.direction, charset), view.theme.accent, inner, buffer);
+        draw_flight(&place, arrow(REQUEST_ARROWS, place.direction, charset), view.theme.accent, inner, buffer);
     }
     for place in grid.flight_places(shown.picture, shown.flying, shown.now) {
-        draw_flight(&place, arrow(place.direction, charset), view.theme.mark, inner, buffer);
+        draw_flight(&place, arrow(EVENT_ARROWS, place.direction, charset), view.theme.mark, inner, buffer);
     }
 }
 
@@ -142,17 +142,15 @@ fn many(shown: &DrawnQueue<'_>, grid: &Grid<'_>, id: RowId) -> String {
     format!("not in the queue: {names}")
 }
 
-fn arrow(direction: FlightDirection, charset: Charset) -> &'static str {
-    match (direction, charset) {
-        (FlightDirection::Up, Charset::Ascii) => "^",
-        (FlightDirection::Right, Charset::Ascii) => ">",
-        (FlightDirection::Down, Charset::Ascii) => "v",
-        (FlightDirection::Left, Charset::Ascii) => "<",
-        (FlightDirection::Up, _) => "▲",
-        (FlightDirection::Right, _) => "▶",
-        (FlightDirection::Down, _) => "▼",
-        (FlightDirection::Left, _) => "◀",
-    }
+/// The arrows up, right, down and left, in Unicode and in ASCII. Those of events are filled, and
+/// those of requests hollow.
+const EVENT_ARROWS: [[&str; 4]; 2] = [["▲", "▶", "▼", "◀"], ["^", ">", "v", "<"]];
+
+const REQUEST_ARROWS: [[&str; 4]; 2] = [["△", "▷", "▽", "◁"], ["?"; 4]];
+
+fn arrow(arrows: [[&'static str; 4]; 2], direction: FlightDirection, charset: Charset) -> &'static str {
+    let [unicode, ascii] = arrows;
+    (if charset == Charset::Ascii { ascii } else { unicode })[direction as usize]
 }
 
 /// Returns the legend of the arrows, from the longest form to the shortest.
@@ -163,56 +161,19 @@ pub fn legends(charset: Charset) -> [&'static str; 3] {
     }
 }
 
-/// Arrows of requests are hollow; those of events are filled.
-fn request_arrow(direction: FlightDirection, charset: Charset) -> &'static str {
-    match (direction, charset) {
-        (_, Charset::Ascii) => "?",
-        (FlightDirection::Up, _) => "△",
-        (FlightDirection::Right, _) => "▷",
-        (FlightDirection::Down, _) => "▽",
-        (FlightDirection::Left, _) => "◁",
-    }
-}
-
 /// Returns the symbol of a cell that lines cross. Unknown lines are dotted.
 fn line_symbol(cell: LineCell, charset: Charset) -> &'static str {
-    let unknown = cell.state == Some(LineState::Unknown);
     let (horizontal, vertical) = (cell.left || cell.right, cell.up || cell.down);
-    if charset == Charset::Ascii {
-        return match (horizontal, vertical) {
-            (true, false) => {
-                if unknown {
-                    "."
-                } else {
-                    "-"
-                }
-            }
-            (false, _) => {
-                if unknown {
-                    ":"
-                } else {
-                    "|"
-                }
-            }
-            (true, true) if cell.down => "|",
-            (true, true) => "`",
-        };
+    let is_straight = !(horizontal && vertical);
+    match (charset, cell.state == Some(LineState::Unknown)) {
+        (Charset::Ascii, true) if is_straight => return if horizontal { "." } else { ":" },
+        (Charset::Ascii, false) if is_straight => return if horizontal { "-" } else { "|" },
+        (Charset::Ascii, _) => return if cell.down { "|" } else { "`" },
+        (_, true) if is_straight => return if vertical { "┆" } else { "┄" },
+        (_, false) if is_straight => return if vertical { "│" } else { "─" },
+        _ => {}
     }
     match (cell.up, cell.right, cell.down, cell.left) {
-        (false, _, false, _) => {
-            if unknown {
-                "┄"
-            } else {
-                "─"
-            }
-        }
-        (_, false, _, false) => {
-            if unknown {
-                "┆"
-            } else {
-                "│"
-            }
-        }
         (true, true, false, false) => "╰",
         (true, true, true, false) => "├",
         (true, true, false, true) => "┴",
@@ -221,7 +182,7 @@ fn line_symbol(cell: LineCell, charset: Charset) -> &'static str {
         (false, true, true, true) => "┬",
         (true, false, true, true) => "┤",
         (true, false, false, true) => "╯",
-        (false, false, true, true) => "╮",
+        _ => "╮",
     }
 }
 
