@@ -557,7 +557,7 @@ impl App {
                 | Command::NextMatch
                 | Command::PreviousMatch
         );
-        let is_of_screen = self.screen().entry().commands.contains(&command);
+        let is_of_screen = self.screen().entry().has_own(command);
         let works = works_everywhere || is_moving || is_of_screen;
         (self.is_outside() && !works).then_some("No ensemble is open: {open} goes into the selected one.")
     }

@@ -131,7 +131,7 @@ impl ScreenChoices {
 
     /// Why a list cannot have this filter, as a sentence; `None` when it can.
     pub fn refuse_filter(screen: Screen, filter: &str) -> Option<String> {
-        if !screen.entry().commands.contains(&crate::tui::keymap::Command::Filter) {
+        if !screen.entry().has_own(crate::tui::keymap::Command::Filter) {
             return Some(format!("{} has no filter.", screen.entry().title));
         }
         Filter::new(filter).wrong().map(str::to_owned)
