@@ -306,7 +306,7 @@ const CLIENT_COLUMNS: &[Column<ClientColumn>] = &[
 impl ListScreen<App> for Clients {
     type Id = ClientId;
     type Row<'a> = &'a ClientStatus;
-    type Order = FixedOrder;
+    type Order = FixedOrder<ClientColumn>;
     type Column = ClientColumn;
 
     fn columns(&self) -> &'static [Column<ClientColumn>] {

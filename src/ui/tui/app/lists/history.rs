@@ -139,7 +139,7 @@ const HISTORY_COLUMNS: &[Column<HistoryColumn>] = &[
 impl ListScreen<App> for HistoryList {
     type Id = HistoryId;
     type Row<'a> = HistoryRow<'a>;
-    type Order = FixedOrder;
+    type Order = FixedOrder<HistoryColumn>;
     type Column = HistoryColumn;
 
     fn columns(&self) -> &'static [Column<HistoryColumn>] {
@@ -425,7 +425,7 @@ const TIMELINE_COLUMNS: &[Column<TimelineColumn>] = &[
 impl ListScreen<App> for TimelineList {
     type Id = u64;
     type Row<'a> = &'a TimelineEntry;
-    type Order = FixedOrder;
+    type Order = FixedOrder<TimelineColumn>;
     type Column = TimelineColumn;
 
     fn columns(&self) -> &'static [Column<TimelineColumn>] {
@@ -529,7 +529,7 @@ const AUDIT_COLUMNS: &[Column<AuditColumn>] = &[
 impl ListScreen<App> for AuditEntries {
     type Id = String;
     type Row<'a> = &'a AuditEntry;
-    type Order = FixedOrder;
+    type Order = FixedOrder<AuditColumn>;
     type Column = AuditColumn;
 
     fn columns(&self) -> &'static [Column<AuditColumn>] {

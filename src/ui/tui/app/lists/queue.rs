@@ -112,7 +112,7 @@ fn known_columns(app: &App) -> Vec<Column<QueueColumn>> {
 impl ListScreen<App> for QueueList {
     type Id = ZnodePath;
     type Row<'a> = QueueRow<'a>;
-    type Order = FixedOrder;
+    type Order = FixedOrder<QueueColumn>;
     type Column = QueueColumn;
 
     fn columns(&self) -> &'static [Column<QueueColumn>] {

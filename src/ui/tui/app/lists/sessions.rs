@@ -27,19 +27,16 @@ use lockscope_model::text::human::{countdown, duration};
 pub struct SessionList;
 
 impl ListOrder for SessionOrder {
-    const ALL: &'static [Self] = &[Self::Liveness, Self::Holds, Self::Waits, Self::Client, Self::Heard, Self::Session];
+    type Column = SessionColumn;
+    const TABLE: &'static [(Self, &'static str, SessionColumn)] = &[
+        (Self::Liveness, "liveness", SessionColumn::Liveness),
+        (Self::Holds, "holds", SessionColumn::Holds),
+        (Self::Waits, "waits", SessionColumn::Waits),
+        (Self::Client, "client", SessionColumn::Client),
+        (Self::Heard, "heard", SessionColumn::Heard),
+        (Self::Session, "session", SessionColumn::Session),
+    ];
     const POINTS_DOWN: bool = false;
-
-    fn id(self) -> &'static str {
-        match self {
-            Self::Liveness => "liveness",
-            Self::Holds => "holds",
-            Self::Waits => "waits",
-            Self::Client => "client",
-            Self::Heard => "heard",
-            Self::Session => "session",
-        }
-    }
 }
 
 #[derive(Serialize)]
@@ -93,15 +90,8 @@ impl ListScreen<App> for SessionList {
     }
 
     fn order_by(&self, column: SessionColumn) -> Option<SessionOrder> {
-        Some(match column {
-            SessionColumn::Session => SessionOrder::Session,
-            SessionColumn::Client | SessionColumn::ClientOrSession => SessionOrder::Client,
-            SessionColumn::Liveness => SessionOrder::Liveness,
-            SessionColumn::Heard => SessionOrder::Heard,
-            SessionColumn::Holds => SessionOrder::Holds,
-            SessionColumn::Waits => SessionOrder::Waits,
-            _ => return None,
-        })
+        let shown = if column == SessionColumn::ClientOrSession { SessionColumn::Client } else { column };
+        SessionOrder::TABLE.iter().find(|(_, _, sorted)| *sorted == shown).map(|(order, ..)| *order)
     }
 
     /// Places the columns. If the session column does not fit, the client column shows the
@@ -376,7 +366,7 @@ const PLACE_COLUMNS: &[Column<PlaceColumn>] = &[
 impl ListScreen<App> for SessionPlaces {
     type Id = SessionPlace;
     type Row<'a> = SessionPlaceRow<'a>;
-    type Order = FixedOrder;
+    type Order = FixedOrder<PlaceColumn>;
     type Column = PlaceColumn;
 
     fn columns(&self) -> &'static [Column<PlaceColumn>] {
