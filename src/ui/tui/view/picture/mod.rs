@@ -70,9 +70,9 @@ pub fn draw_queue(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let app = view.app;
     let panel = list::panel(&QueueList, view, app.world().open_lock().map_or(0, LockQueue::len));
     let inner = panel.draw(area, buffer, view.theme);
-    let mut picture = app.queue_picture(usize::from(inner.height) + 1);
+    let mut picture = QueueList::picture(app, usize::from(inner.height) + 1);
     for row in &mut picture.rows {
-        let session = app.session_in_picture(row.id);
+        let session = QueueList::session_in_picture(app, row.id);
         let room = (usize::from(inner.width) / 3).min(CLIENT_WIDTH);
         if let Some(session) = session.filter(|_| matches!(row.id, RowId::Client(_))) {
             let who = who_is(view, session, room);
@@ -85,7 +85,7 @@ pub fn draw_queue(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         flying: &[],
         requests: &[],
         now: app.now(),
-        selected: app.selected_in_picture(),
+        selected: QueueList::selected_in_picture(app),
         spacing: if app.slow_motion().is_large() { 2 } else { 1 },
     };
     rows::draw(view, &shown, inner, buffer);
