@@ -172,7 +172,7 @@ impl App {
 
     /// Whether the tour's clients run slowly because no key was pressed for a while.
     pub fn tour_is_left_alone(&self) -> bool {
-        self.tour.is_some() && self.test_clients.motion().is_idle()
+        self.tour.is_some() && self.test_clients.motion().is_idle
     }
 
     /// The ensembles that the console watches; `None` when it shows one.
@@ -336,7 +336,7 @@ impl App {
     /// Returns whether Contend shows the picture instead of figures and clients.
     pub fn shows_picture(&self) -> bool {
         self.screen() == Screen::Contend
-            && self.slow_motion().wants_picture()
+            && self.slow_motion().shows_picture
             && self.fleets().fleet(FleetSide::Left).is_some()
     }
 

@@ -473,7 +473,7 @@ impl App {
             Command::Picture if self.screen() == Screen::Locks && !self.shows_graph() => "graph",
             Command::Picture if self.screen() == Screen::Locks => "lately",
             Command::Picture if self.shows_picture() || QueueList::shows_picture(self) => "list",
-            Command::StopOrGo if self.slow_motion().is_stopped() => "resume",
+            Command::StopOrGo if self.slow_motion().is_stopped => "resume",
             Command::NextPane => match self.next_pane() {
                 Pane::List if self.screen() == Screen::Queue => "queue",
                 Pane::List => "list",

@@ -523,7 +523,7 @@ impl App {
     fn leave_alone(&mut self) -> Update {
         let (now, motion) = (self.wall, self.slow_motion());
         let is_due = self.tour.as_mut().is_some_and(|tour| tour.is_left_alone(now));
-        let goes = !motion.is_idle() && !motion.is_stopped() && self.living_clients() > 0;
+        let goes = !motion.is_idle && !motion.is_stopped && self.living_clients() > 0;
         if !(is_due && goes) {
             return Update::default();
         }

@@ -133,7 +133,7 @@ impl App {
     /// than Contend.
     pub fn overlap_lines(&self) -> Vec<Line> {
         let shown = self.fleets().each().filter(|_| self.navigation.screen == Screen::Contend);
-        let fleets = shown.filter_map(|(_, fleet)| Some((fleet.scenario().algorithm.name(), fleet.status()?)));
+        let fleets = shown.filter_map(|(_, fleet)| Some((fleet.scenario.algorithm.name(), fleet.status()?)));
         test_clients::lines(fleets, self.size.0, self.charset())
     }
 
@@ -607,16 +607,16 @@ impl App {
     pub(super) fn session_page(&self, area: Area) -> Page {
         let (world, detail) = (self.world(), self.world().session_detail());
         let mut page = self.writer(Columns::FACTS, area);
-        if let Some(id) = detail.session() {
+        if let Some(id) = detail.session {
             let table_at = world.table_at(self.now());
-            let contenders = detail.places().iter().filter_map(|place| {
+            let contenders = detail.places.iter().filter_map(|place| {
                 let (lock, position) = world.table().position(place.node.as_ref()?)?;
                 world.table().lock(lock)?.row(position).map(|row| row.contender)
             });
             let ahead = world.table().clock_ahead_ms();
             let since: Option<Timestamp> = contenders.map(|contender| contender.contends_since(ahead)).min();
             let owner = table_at.owner_state(id, since.unwrap_or(self.now()));
-            let (watches, places) = (detail.watches(), detail.places().len());
+            let (watches, places) = (&detail.watches, detail.places.len());
             session::write(
                 &mut page,
                 &ShownSession {
@@ -624,8 +624,8 @@ impl App {
                     view: table_at.view(),
                     last: table_at.table().last_connection(id),
                     owner,
-                    holds: detail.holds(),
-                    awaits: places - detail.holds(),
+                    holds: detail.holds,
+                    awaits: places - detail.holds,
                     watches: watches.paths.iter().map(ZnodePath::as_str).collect(),
                     more_watches: watches.more,
                     watches_are_whole: watches.is_whole,
@@ -658,8 +658,8 @@ impl App {
     pub(super) fn session_events_page(&self, area: Area) -> Page {
         let (world, detail) = (self.world(), self.world().session_detail());
         let mut page = self.writer(session::EVENT_COLUMNS, area);
-        let entries = detail.events().iter().filter_map(|number| world.timeline().get(*number));
-        session::write_events(&mut page, entries.map(session_event), detail.has_older_events(), self.settings.utc);
+        let entries = detail.events.iter().filter_map(|number| world.timeline().get(*number));
+        session::write_events(&mut page, entries.map(session_event), detail.has_older_events, self.settings.utc);
         Page::new("What happened to it", session::EVENT_COLUMNS, page.lines())
     }
 }

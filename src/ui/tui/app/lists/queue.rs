@@ -477,7 +477,7 @@ impl QueueList {
     /// Whether Queue shows its picture in place of the list.
     pub fn shows_picture(app: &App) -> bool {
         app.navigation.screen == Screen::Queue
-            && app.slow_motion().wants_queue_picture()
+            && app.slow_motion().shows_queue_picture
             && app.world().open_lock().is_some_and(|lock| !lock.is_empty())
     }
 
