@@ -91,14 +91,14 @@ impl ShownFleet {
                 // slow motion.
                 self.before = self.trace.len();
             }
-            let had_more = self.fleet().replay().next().is_some();
-            let flying: Vec<u64> = self.fleet().replay().flying().iter().map(|flight| flight.number).collect();
+            let had_more = self.fleet().replay.next().is_some();
+            let flying: Vec<u64> = self.fleet().replay.flying().iter().map(|flight| flight.number).collect();
             let wakes = status.trace.iter().any(|entry| matches!(entry.step, TraceStep::Woken(_)));
             self.update(Event::Fleet { side: FleetSide::Left, status });
             // The picture has started anew where events were left out and none are left out any
             // more.
-            if let Some(ReplayGap::TooFast(events)) = self.fleet().replay().gap()
-                && self.fleet().replay().next().is_none()
+            if let Some(ReplayGap::TooFast(events)) = self.fleet().replay.gap()
+                && self.fleet().replay.next().is_none()
                 && (had_more || wakes)
             {
                 self.too_fast += events;
@@ -109,7 +109,7 @@ impl ShownFleet {
 
     /// Lets time pass until everything is shown.
     pub fn catch_up(&mut self) {
-        while let Some(next) = self.fleet().replay().next() {
+        while let Some(next) = self.fleet().replay.next() {
             self.run_until(next.max(self.now.plus(Duration::from_millis(1))));
         }
         self.run_until(self.now.plus(FRAME * 2));
@@ -147,7 +147,7 @@ impl ShownFleet {
         // The line before the last is the border with the legend.
         let cells = &buffer.content()[..usize::from(buffer.area.width) * usize::from(buffer.area.height - 2)];
         let count = |arrows: &str| cells.iter().filter(|cell| arrows.contains(cell.symbol())).count();
-        let replay = self.fleet().replay();
+        let replay = &self.fleet().replay;
         let (events, requests) = (replay.flying(), replay.requests());
         let (arrows, hollow) = (count("▲▶▼◀"), count("△▷▽◁"));
         assert!(arrows <= events.len() && (arrows > 0) != events.is_empty(), "{arrows} arrows: {events:#?}");
@@ -185,7 +185,7 @@ impl ShownFleet {
 
     /// Checks that exactly the delivered events were seen, in order.
     pub fn check_events(&self) {
-        assert_eq!(self.fleet().replay().gap(), None);
+        assert_eq!(self.fleet().replay.gap(), None);
         assert_eq!((self.seen(), self.too_fast), (self.delivered(), 0), "{:#?}", &self.trace[self.before..]);
     }
 
@@ -224,7 +224,7 @@ impl ShownFleet {
     /// Checks that the picture equals the clients' state once everything is shown.
     pub fn check_rows(&self) {
         let status = self.fleet().status().expect("a status");
-        let rows = &self.fleet().replay().picture().rows;
+        let rows = &self.fleet().replay.picture().rows;
         for client in &status.clients {
             if client.state == ClientState::Crashed {
                 continue;

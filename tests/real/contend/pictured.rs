@@ -84,7 +84,7 @@ async fn check_slow_motion(server: &Server, algorithm: Algorithm, size: (u16, u1
     shown.check_causes();
     shown.check_requests(true);
     assert!(!shown.events.is_empty() && !shown.requests.is_empty(), "{}", shown.frame());
-    let counts = shown.fleet().replay().total_counts();
+    let counts = shown.fleet().replay.total_counts();
     let totals = &status.totals;
     assert_eq!(
         (counts.woken, counts.in_vain, counts.requests),
@@ -161,9 +161,9 @@ async fn at_full_speed_nothing_travels_and_the_figures_are_those_of_the_last_sta
         for status in fleet.statuses.drain(..) {
             let totals = status.totals.clone();
             shown.take([status]);
-            let counts = shown.fleet().replay().total_counts();
+            let counts = shown.fleet().replay.total_counts();
             assert_eq!((counts.woken, counts.requests), (totals.events, totals.requests), "it is never behind");
-            assert_eq!(shown.fleet().replay().next(), None);
+            assert_eq!(shown.fleet().replay.next(), None);
         }
         assert_eq!(shown.events.len(), slow, "no event is drawn that would stand for others");
         assert!(status.totals.events > slow as u64);

@@ -121,6 +121,47 @@ impl App {
         Update::redraw()
     }
 
+    /// Quits; asks first while test clients run.
+    pub(super) fn quit(&mut self) -> Update {
+        self.leave_console(Leaving::Quit)
+    }
+
+    /// Quits or switches the context; asks first while test clients run.
+    fn leave_console(&mut self, leaving: Leaving) -> Update {
+        if self.test_clients.fleets().is_running() {
+            self.footer.leaving = Some(leaving);
+            return Update::redraw();
+        }
+        self.go_away(leaving)
+    }
+
+    fn go_away(&mut self, leaving: Leaving) -> Update {
+        match leaving {
+            Leaving::Quit => Update::effect(Effect::Quit),
+            Leaving::Context(name) => {
+                self.show_notice(format!("Going to {name}."));
+                Update::effect(Effect::GoToContext(name))
+            }
+        }
+    }
+
+    /// Handles the answer to the question about running test clients.
+    pub(super) fn answer_leaving(&mut self, key: Key) -> Update {
+        let is_yes = FixedKey::Yes.is(key);
+        if is_yes && let Some(Leaving::Context(name)) = &self.footer.leaving {
+            let leaving = Leaving::Context(name.clone());
+            self.footer.leaving = None;
+            return self.go_away(leaving);
+        }
+        if is_yes || FixedKey::Interrupt.is(key) {
+            return Update::effect(Effect::Quit);
+        }
+        if FixedKey::No.is(key) || FixedKey::Leave.is(key) {
+            self.footer.leaving = None;
+        }
+        Update::redraw()
+    }
+
     fn filter_by(&mut self, text: Option<&str>) {
         if let Some(text) = text {
             self.look_for(text);
@@ -256,25 +297,6 @@ impl App {
         ReportedEnsemble::new(&self.settings().connect, session).with_view(table.view())
     }
 
-    /// The user's command with that key on this screen.
-    pub(super) fn own_command_of(&self, key: Key) -> Option<OwnCommand> {
-        let here = |own: &&OwnCommand| own.key == key && own.screens.contains(&self.navigation.screen);
-        self.settings.commands.iter().find(here).cloned()
-    }
-
-    /// Says where the user's command with that key works, if there is one.
-    pub(super) fn own_elsewhere(&self, key: Key) -> Option<String> {
-        let own = self.settings.commands.iter().find(|own| own.key == key)?;
-        let titles = own.screens.iter().map(|screen| screen.entry().title).collect::<Vec<_>>().join(", ");
-        let label = key.label(self.settings.ascii);
-        Some(format!("{label} ({}) does nothing here; it works in {titles}.", own.name))
-    }
-
-    /// The user's command with that name.
-    pub(super) fn own_command_named(&self, name: &str) -> Option<OwnCommand> {
-        self.settings.commands.iter().find(|own| own.name == name).cloned()
-    }
-
     /// Runs a command with the values of the selected row, after a question where one is due.
     pub(super) fn run_own(&mut self, own: &OwnCommand) -> Update {
         self.footer.notice = None;
@@ -332,7 +354,7 @@ impl App {
     /// Stops the command whose output is on the screen. `None` when none runs there, or when a
     /// search is to be cleared first.
     fn stop_own(&self) -> Option<Update> {
-        let stops = self.navigation.screen == Screen::Output && self.runs_command() && !self.is_narrowed();
+        let stops = self.navigation.screen == Screen::Output && self.own_runs.is_running() && !self.is_narrowed();
         stops.then(|| Update::effect(Effect::StopCommand))
     }
 
@@ -406,7 +428,7 @@ impl App {
     #[must_use]
     pub fn with_live(mut self, live: LiveState, now: Timestamp) -> Self {
         self.live = ScreenWorld::followed(live, now);
-        self.arrange_lists(&ScreensChosen::default());
+        ScreensChosen::apply(&ScreensChosen::default(), &mut self);
         self.arrange();
         self
     }
@@ -557,7 +579,7 @@ impl App {
                 | Command::NextMatch
                 | Command::PreviousMatch
         );
-        let is_of_screen = self.screen().entry().commands.contains(&command);
+        let is_of_screen = self.screen().entry().has_own(command);
         let works = works_everywhere || is_moving || is_of_screen;
         (self.is_outside() && !works).then_some("No ensemble is open: {open} goes into the selected one.")
     }
@@ -636,7 +658,7 @@ impl App {
         // The question may be about a command that has changed.
         self.own_runs.question = None;
         let before = std::mem::replace(&mut self.settings.screens, change.screens);
-        self.arrange_lists(&before);
+        ScreensChosen::apply(&before, self);
         if change.wrong {
             self.show_failure(change.notice);
         } else {

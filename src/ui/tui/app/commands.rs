@@ -44,7 +44,7 @@ pub fn command(key: Key, place: KeyPlace, bindings: &Bindings) -> Option<Command
     }
     let is_usual = |entry: &&CommandEntry| !entry.command.is_of_tour() && !entry.command.is_of_playing();
     let mut usual = of_key().filter(is_usual);
-    let own = usual.find(|entry| screen.entry().commands.contains(&entry.command)).map(|entry| entry.command);
+    let own = usual.find(|entry| screen.entry().has_own(entry.command)).map(|entry| entry.command);
     let is_spare = FixedKey::Spare.is(key);
     if in_tour && is_spare {
         return own.filter(|own| !own.yields_to_tour()).or(Some(Command::TourNext));
@@ -68,7 +68,7 @@ pub fn strange(key: Key, place: KeyPlace, bindings: &Bindings, ascii: bool) -> S
     let elsewhere = commands().find(|entry| !entry.command.is_of_plan() && bindings.keys(entry).contains(&key));
     match elsewhere.filter(|entry| place.in_tour || !entry.command.is_of_tour()) {
         Some(entry) => {
-            let screens = SCREENS.iter().filter(|screen| screen.commands.contains(&entry.command));
+            let screens = SCREENS.iter().filter(|screen| screen.has_own(entry.command));
             let titles: Vec<_> = screens.map(|screen| screen.title).collect();
             format!("{label} ({}) does nothing here; it works in {}.", entry.name, titles.join(", "))
         }
@@ -204,7 +204,7 @@ impl Bindings {
         if entry.command.is_of_plan() {
             return self.answers_already(entry);
         }
-        let own = |screen: &super::screens::ScreenEntry, of: &CommandEntry| screen.commands.contains(&of.command);
+        let own = |screen: &super::screens::ScreenEntry, of: &CommandEntry| screen.has_own(of.command);
         SCREENS.iter().filter(|screen| screen.screen.has(entry.command)).find_map(|screen| {
             let mut others = commands().filter(|other| {
                 other.command != entry.command

@@ -1,4 +1,4 @@
-//! Questions to the state: what the screen shows, and where the user is.
+//! Questions to the state: what the screen shows, and where the user is; and notices in the footer.
 //!
 //! This is the lowest layer of `App`; it calls none of the others. Three times must not be
 //! confused: [`App::clock`] is the wall clock, `moment` is the time of the followed state (now, or
@@ -12,7 +12,7 @@ use super::contend::{CannotJoin, Destination, FleetSide, Fleets, SlowMotion};
 use super::list::List;
 use super::{
     App, Area, AuditLog, Cursor, Deletion, EnsembleRow, Filter, Layout, Notice, Pane, Paused, Prompt, Replay, Screen,
-    ScreenWorld, Settings, Tags, Tour, WatchedEnsembles, Working,
+    ScreenWorld, Settings, Tags, Tour, Update, WatchedEnsembles, Working,
 };
 use crate::tui::app::contend::clients::FleetComparison;
 use crate::tui::keymap::{Bindings, Command};
@@ -172,7 +172,7 @@ impl App {
 
     /// Whether the tour's clients run slowly because no key was pressed for a while.
     pub fn tour_is_left_alone(&self) -> bool {
-        self.tour.is_some() && self.test_clients.motion().is_idle()
+        self.tour.is_some() && self.test_clients.motion().is_idle
     }
 
     /// The ensembles that the console watches; `None` when it shows one.
@@ -259,6 +259,30 @@ impl App {
         self.screen() == Screen::Locks && self.navigation.shows_graph
     }
 
+    pub(super) fn show_notice(&mut self, text: String) {
+        self.footer.notice = Some(Notice::new(text, false, self.wall));
+    }
+
+    pub(super) fn show_failure(&mut self, text: String) {
+        self.footer.notice = Some(Notice::new(text, true, self.wall));
+    }
+
+    /// Shows why a command is not carried out.
+    pub(super) fn refuse(&mut self, why: String) -> Update {
+        self.show_failure(why);
+        Update::redraw()
+    }
+
+    /// Whether the question about running test clients is open.
+    pub fn asks_to_quit(&self) -> bool {
+        self.footer.leaving.is_some()
+    }
+
+    /// Whether the question about a command is open.
+    pub fn asks_to_run(&self) -> bool {
+        self.own_runs.question.is_some()
+    }
+
     pub fn deletion(&self) -> Option<&Deletion> {
         self.deletions.open.as_ref()
     }
@@ -312,7 +336,7 @@ impl App {
     /// Returns whether Contend shows the picture instead of figures and clients.
     pub fn shows_picture(&self) -> bool {
         self.screen() == Screen::Contend
-            && self.slow_motion().wants_picture()
+            && self.slow_motion().shows_picture
             && self.fleets().fleet(FleetSide::Left).is_some()
     }
 

@@ -10,7 +10,7 @@ use super::commands::{KeyPlace, command, named, strange};
 use super::list::{List, Pressed};
 use super::past::START;
 use super::screens::SCREENS;
-use super::{App, Area, Key, Mouse, Pane, Prompt, PromptPurpose, Replay, Rows, Screen, Update};
+use super::{App, Area, Key, Mouse, Pane, Prompt, PromptPurpose, QueueList, Replay, Rows, Screen, Update};
 use crate::tui::keymap::{ArgumentKind, Command, CommandEntry, FixedKey, commands};
 use crate::tui::page::{Focus, Sign};
 use lockscope_live::admin::Action;
@@ -20,7 +20,7 @@ use lockscope_model::text::width;
 impl App {
     pub(super) fn key(&mut self, key: Key) -> Update {
         if self.asks_to_quit() {
-            return self.answer(key);
+            return self.answer_leaving(key);
         }
         if FixedKey::Interrupt.is(key) {
             return self.quit();
@@ -28,7 +28,7 @@ impl App {
         if self.deletions.open.is_some() {
             return self.answer_plan(key);
         }
-        if self.asks_to_run() {
+        if self.own_runs.question.is_some() {
             return self.answer_run(key);
         }
         if self.footer.prompt.is_some() && self.layout().is_some() {
@@ -37,15 +37,14 @@ impl App {
         let place = self.key_place();
         match command(key, place, &self.settings.bindings) {
             Some(command) => self.carry_out(command),
-            None if self.own_command_of(key).is_some() && self.layout().is_some() => {
-                self.tour_yields();
-                let own = self.own_command_of(key);
-                own.map_or_else(Update::default, |own| self.run_own(&own))
-            }
-            // In a terminal that is too small, a message about the key would not be visible.
+            // In a terminal that is too small, neither a command nor a message would be visible.
             None if self.layout().is_none() => Update::default(),
             None => {
-                let elsewhere = self.own_elsewhere(key);
+                if let Some(own) = self.settings.own_command(key, self.navigation.screen).cloned() {
+                    self.tour_yields();
+                    return self.run_own(&own);
+                }
+                let elsewhere = self.settings.own_elsewhere(key);
                 let usual = || strange(key, place, &self.settings.bindings, self.settings.ascii);
                 self.refuse(elsewhere.unwrap_or_else(usual))
             }
@@ -79,7 +78,7 @@ fn is_in(area: Area, column: u16, line: u16) -> bool {
 
 impl App {
     pub(super) fn mouse(&mut self, mouse: Mouse) -> Update {
-        if self.deletions.open.is_some() || self.asks_to_quit() || self.asks_to_run() {
+        if self.deletions.open.is_some() || self.asks_to_quit() || self.own_runs.question.is_some() {
             return Update::default();
         }
         match mouse {
@@ -102,7 +101,7 @@ impl App {
             }
             return self.hint_at(column).map_or_else(Update::default, |command| self.press_command(command));
         }
-        if self.footer.prompt.is_some() || self.shows_picture() || self.shows_queue_picture() {
+        if self.footer.prompt.is_some() || self.shows_picture() || QueueList::shows_picture(self) {
             return Update::default();
         }
         if is_in(layout.main, column, line) {
@@ -229,7 +228,7 @@ impl App {
             return Update::redraw();
         }
         let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
-        if let Some(own) = self.own_command_named(name) {
+        if let Some(own) = self.settings.commands.iter().find(|own| own.name == name).cloned() {
             if argument.is_some() {
                 return self.refuse(format!("`{name}` takes nothing after it."));
             }
@@ -473,8 +472,8 @@ impl App {
             Command::Start if self.screen() == Screen::Contend => "start",
             Command::Picture if self.screen() == Screen::Locks && !self.shows_graph() => "graph",
             Command::Picture if self.screen() == Screen::Locks => "lately",
-            Command::Picture if self.shows_picture() || self.shows_queue_picture() => "list",
-            Command::StopOrGo if self.slow_motion().is_stopped() => "resume",
+            Command::Picture if self.shows_picture() || QueueList::shows_picture(self) => "list",
+            Command::StopOrGo if self.slow_motion().is_stopped => "resume",
             Command::NextPane => match self.next_pane() {
                 Pane::List if self.screen() == Screen::Queue => "queue",
                 Pane::List => "list",

@@ -7,6 +7,9 @@
 //! position. A [`Sorting`] has the column to sort by, and a second one for rows that are equal in
 //! the first.
 
+use std::convert::Infallible;
+use std::marker::PhantomData;
+
 use serde::Serialize;
 
 use super::filter::{Filter, Matching};
@@ -150,43 +153,47 @@ impl<Id> Cursor<Id> {
 
 /// A column that a list can be sorted by.
 pub trait ListOrder: Copy + PartialEq + 'static {
-    /// All orders, in the sequence in which `s` cycles through them.
-    const ALL: &'static [Self];
+    /// The columns of the list.
+    type Column: Copy + PartialEq + 'static;
+    /// All orders, in the sequence in which `s` cycles through them: each with its name on the
+    /// command line and in the title, and with the column that it sorts by.
+    const TABLE: &'static [(Self, &'static str, Self::Column)];
     /// Whether an order that is not reversed puts the greatest values first. Its sign then points
     /// down.
     const POINTS_DOWN: bool;
 
-    /// Returns the name on the command line and in the title.
-    fn id(self) -> &'static str;
+    fn all() -> impl Iterator<Item = Self> {
+        Self::TABLE.iter().map(|(order, ..)| *order)
+    }
+
+    fn id(self) -> &'static str {
+        Self::TABLE.iter().find(|(order, ..)| *order == self).map_or("", |(_, id, _)| *id)
+    }
 
     /// Returns the column with this name, or the first whose name starts with it. Ignores case.
     fn named(name: &str) -> Option<Self> {
         let name = name.to_lowercase();
-        let exact = Self::ALL.iter().find(|order| order.id() == name);
-        exact.or_else(|| Self::ALL.iter().find(|order| !name.is_empty() && order.id().starts_with(&name))).copied()
+        let exact = Self::all().find(|order| order.id() == name);
+        exact.or_else(|| Self::all().find(|order| !name.is_empty() && order.id().starts_with(&name)))
     }
 
     /// Returns the next column that passes. Wraps around after the last one and tries this column
     /// last.
     #[must_use]
     fn next(self, passes: impl Fn(Self) -> bool) -> Option<Self> {
-        let at = Self::ALL.iter().position(|order| *order == self).unwrap_or(0);
-        let (before, behind) = Self::ALL.split_at((at + 1).min(Self::ALL.len()));
-        behind.iter().chain(before).copied().find(|order| passes(*order))
+        let at = Self::all().position(|order| order == self).unwrap_or(0);
+        Self::all().skip(at + 1).chain(Self::all().take(at + 1)).find(|order| passes(*order))
     }
 }
 
 /// The order of a list that cannot be sorted: it has no values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FixedOrder {}
+pub struct FixedOrder<C>(Infallible, PhantomData<C>);
 
-impl ListOrder for FixedOrder {
-    const ALL: &'static [Self] = &[];
+impl<C: Copy + PartialEq + 'static> ListOrder for FixedOrder<C> {
+    type Column = C;
+    const TABLE: &'static [(Self, &'static str, C)] = &[];
     const POINTS_DOWN: bool = false;
-
-    fn id(self) -> &'static str {
-        match self {}
-    }
 }
 
 /// One column, and whether its order is reversed.
@@ -257,7 +264,7 @@ pub trait ListScreen<A>: Sync {
     /// The contents of a row.
     type Row<'a>;
     /// The orders to sort by; [`FixedOrder`] when there is no choice.
-    type Order: ListOrder;
+    type Order: ListOrder<Column = Self::Column>;
     /// The columns of a row; `()` when rows are lines of text.
     type Column: Copy + PartialEq + 'static;
 
@@ -268,8 +275,8 @@ pub trait ListScreen<A>: Sync {
         None
     }
     /// Returns the order that sorts by a column; `None` when there is none.
-    fn order_by(&self, _: Self::Column) -> Option<Self::Order> {
-        None
+    fn order_by(&self, column: Self::Column) -> Option<Self::Order> {
+        Self::Order::TABLE.iter().find(|(_, _, sorted)| *sorted == column).map(|(order, ..)| *order)
     }
     /// Places the columns that fit into `width`.
     fn place(&self, app: &A, width: u16) -> Vec<Placed<Self::Column>> {
@@ -416,7 +423,7 @@ fn sort<A, S: ListScreen<A>>(list: &S, app: &mut A, sorting: Sorting<S::Order>) 
 /// Returns the orders of the columns that fit into `width`; all orders when no such column fits.
 fn shown_orders<A, S: ListScreen<A>>(list: &S, app: &A, width: u16) -> Vec<S::Order> {
     let shown: Vec<_> = list.place(app, width).into_iter().filter_map(|column| list.order_by(column.key)).collect();
-    if shown.is_empty() { S::Order::ALL.to_vec() } else { shown }
+    if shown.is_empty() { S::Order::all().collect() } else { shown }
 }
 
 /// Returns the order with that name, or the order of the column with that title.
@@ -504,7 +511,7 @@ impl<A, S: ListScreen<A>> List<A> for S {
     }
 
     fn sort_names(&self) -> Vec<&'static str> {
-        S::Order::ALL.iter().map(|order| order.id()).collect()
+        S::Order::all().map(ListOrder::id).collect()
     }
 
     fn refuses_sorting(&self, columns: &str) -> Option<String> {

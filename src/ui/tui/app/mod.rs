@@ -13,12 +13,12 @@
 //! parts is a method of `App`. The files of `App` call each other downwards only. From the bottom
 //! up:
 //!
-//! 1. `facts`: questions to the state. `footer`: notices, and the question before the user leaves.
-//! 2. Rows and texts: `lists`, `own_output`, then `pages`, which computes the layout too.
+//! 1. `facts`: questions to the state, and notices in the footer.
+//! 2. `pages`: texts, and the layout.
 //! 3. `navigation`: moving in a list or a text, searching, opening, and the way back from screen to
 //!    screen.
-//! 4. What a command does: `settings`, `contend::acts`, `past`, `delete` and then
-//!    `delete::outcome`, then `actions`, which dispatches every command.
+//! 4. What a command does: `contend::acts`, `past`, `delete::acts`, then `actions`, which dispatches
+//!    every command.
 //! 5. `keys`: keys, the mouse and the command line.
 //! 6. This file: the steps of the tour, which press keys, the ticks, and `update`.
 //!
@@ -180,7 +180,7 @@ impl App {
             own_runs: Box::default(),
         };
         app.arrange();
-        app.arrange_lists(&ScreensChosen::default());
+        ScreensChosen::apply(&ScreensChosen::default(), &mut app);
         app
     }
 
@@ -523,7 +523,7 @@ impl App {
     fn leave_alone(&mut self) -> Update {
         let (now, motion) = (self.wall, self.slow_motion());
         let is_due = self.tour.as_mut().is_some_and(|tour| tour.is_left_alone(now));
-        let goes = !motion.is_idle() && !motion.is_stopped() && self.living_clients() > 0;
+        let goes = !motion.is_idle && !motion.is_stopped && self.living_clients() > 0;
         if !(is_due && goes) {
             return Update::default();
         }

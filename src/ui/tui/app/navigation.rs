@@ -345,7 +345,7 @@ impl App {
         ScreenSubject {
             screen,
             lock: self.navigation.open.clone().filter(|_| about_lock),
-            session: self.world().session_detail().session().filter(|_| screen == Screen::Session),
+            session: self.world().session_detail().session.filter(|_| screen == Screen::Session),
             node: self.navigation.node.as_ref().filter(|_| screen == Screen::Node).map(|open| open.path().clone()),
         }
     }
@@ -511,7 +511,7 @@ impl App {
 
     pub(super) fn open_session(&mut self, session: SessionId) {
         let left = self.place();
-        if self.world().session_detail().session() != Some(session) {
+        if self.world().session_detail().session != Some(session) {
             self.cursors.session_places = Cursor::first();
         }
         let now = self.now();

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use super::{App, Area};
-use crate::tui::keymap::{Command, FixedKey};
-use crate::tui::own_command::{OwnCommand, PreparedCommand};
-use crate::tui::page::help::{CommandHelp, ProgramEnding};
-use crate::tui::page::{Columns, Line, Page, Scroll, help};
+use crate::tui::keymap::{Bindings, Command, FixedKey};
+use crate::tui::own_command::PreparedCommand;
+use crate::tui::page::help::ProgramEnding;
+use crate::tui::page::{Line, Page, PageWriter, Scroll, help};
 use lockscope_model::text::Charset;
 
 /// The most bytes of output that are kept of one command.
@@ -147,32 +146,17 @@ pub struct OwnRuns {
     pub output: Option<OwnOutput>,
 }
 
-impl App {
-    /// Whether the question about a command is open.
-    pub fn asks_to_run(&self) -> bool {
-        self.own_runs.question.is_some()
-    }
-
+impl OwnRuns {
     /// Whether a command runs whose output goes to the pane.
-    pub(super) fn runs_command(&self) -> bool {
-        self.own_runs.output.as_ref().is_some_and(OwnOutput::is_running)
+    pub fn is_running(&self) -> bool {
+        self.output.as_ref().is_some_and(OwnOutput::is_running)
     }
 
-    /// Wraps the output for the layout of the screen.
-    pub(super) fn wrap_output(&mut self) {
-        let Some(layout) = self.layout() else { return };
-        let (columns, charset) = (self.writer(Columns::SIGNS, layout.main).text_columns(), self.charset());
-        if let Some(output) = &mut self.own_runs.output {
-            output.wrap(columns, charset);
-        }
-    }
-
-    pub(super) fn output_page(&self, area: Area) -> Page {
-        let page = self.writer(Columns::SIGNS, area);
-        let Some(OwnOutput { name, shown, left_out, end, wrapped, .. }) = &self.own_runs.output else {
+    pub fn output_page(&self, page: PageWriter, bindings: &Bindings) -> Page {
+        let Some(OwnOutput { name, shown, left_out, end, wrapped, .. }) = &self.output else {
             return help::nothing(page);
         };
-        let stop = self.settings.bindings.name(Command::Back);
+        let stop = bindings.name(Command::Back);
         let sentence = end.as_ref().map(|end| (end.is_good(), end.sentence(name)));
         let ending = match &sentence {
             None => ProgramEnding::Running(&stop),
@@ -182,20 +166,9 @@ impl App {
         help::page(page, name, shown, &wrapped.1, *left_out, ending)
     }
 
-    /// The user's own commands, as Help lists them.
-    pub(super) fn own_help(&self) -> Vec<CommandHelp> {
-        let help = |own: &OwnCommand| CommandHelp {
-            keys: own.key.label(self.settings.ascii),
-            name: format!(":{}", own.name),
-            help: own.run.shown(),
-        };
-        self.settings.commands.iter().map(help).collect()
-    }
-
-    pub(super) fn own_question_page(&self, area: Area) -> Option<Page> {
-        let OwnQuestion { command, of_past, .. } = self.own_runs.question.as_ref()?;
+    pub fn question_page(&self, writer: impl Fn() -> PageWriter) -> Option<Page> {
+        let OwnQuestion { command, of_past, .. } = self.question.as_ref()?;
         let answers = [FixedKey::Yes.name(), FixedKey::No.name()];
-        let writer = || self.writer(Columns::SIGNS, area);
         Some(help::question(writer, &command.name, &command.shown(), *of_past, [&answers[0], &answers[1]]))
     }
 }

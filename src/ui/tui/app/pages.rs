@@ -12,8 +12,8 @@ use super::layout::Wishes;
 use super::screens::Content;
 use super::timeline::{Lately, News, TimelineSpan};
 use super::{
-    App, Area, Deletion, EnsembleNews, Key, Layout, ListedEvent, NodeRead, Pane, PromptPurpose, Screen, TimelineEntry,
-    Update, WatchedEnsembles,
+    App, Area, Deletion, EnsembleNews, HistoryList, Key, Layout, ListScreen, ListedEvent, NodeRead, Pane,
+    PromptPurpose, Screen, TimelineEntry, TimelineList, Update, WatchedEnsembles,
 };
 use crate::tui::keymap::{Command, CommandEntry, FixedKey, command_groups};
 use crate::tui::page::below_lists::{LatelyNews as ShownNews, ShownLately, ShownLeader, ShownSpan};
@@ -89,7 +89,7 @@ impl App {
         let layout = self.layout()?;
         let top = layout.tabs.y + layout.tabs.height;
         let body = Area { y: top, height: layout.caption.y - top, ..layout.tabs };
-        let page = self.plan(body).or_else(|| self.own_question_page(body));
+        let page = self.plan(body).or_else(|| self.own_runs.question_page(|| self.writer(Columns::SIGNS, body)));
         let page = page.or_else(|| self.prompt_page(body)).or_else(|| self.notice_page(body))?;
         // The popup covers the whole box below a list, because the box's upper border alone would
         // look broken.
@@ -133,7 +133,7 @@ impl App {
     /// than Contend.
     pub fn overlap_lines(&self) -> Vec<Line> {
         let shown = self.fleets().each().filter(|_| self.navigation.screen == Screen::Contend);
-        let fleets = shown.filter_map(|(_, fleet)| Some((fleet.scenario().algorithm.name(), fleet.status()?)));
+        let fleets = shown.filter_map(|(_, fleet)| Some((fleet.scenario.algorithm.name(), fleet.status()?)));
         test_clients::lines(fleets, self.size.0, self.charset())
     }
 
@@ -202,7 +202,7 @@ impl App {
     pub(super) fn timeline_entry_page(&self, area: Area) -> Page {
         let mut page = self.writer(Columns::SIGNED_FACTS, area);
         let utc = self.settings.utc;
-        match self.selected_timeline_entry() {
+        match TimelineList.row(self, self.cursors.timeline.rank()) {
             None => {}
             Some(TimelineEntry::Happening(happening)) => entries::write_happening(&mut page, happening, utc),
             Some(TimelineEntry::Finding { at, finding, raised }) => {
@@ -217,7 +217,7 @@ impl App {
 
     pub(super) fn history_entry_page(&self, area: Area) -> Page {
         let mut page = self.writer(Columns::SIGNED_FACTS, area);
-        let row = self.selected_history_entry();
+        let row = HistoryList.row(self, self.cursors.history.rank());
         let title = row.as_ref().map_or_else(|| "Details".to_owned(), |row| entries::title(&row.entry, self.charset()));
         if let Some(row) = row {
             entries::write_history_entry(&mut page, &row.entry, self.settings.utc);
@@ -249,6 +249,19 @@ impl App {
         page
     }
 
+    pub(super) fn output_page(&self, area: Area) -> Page {
+        self.own_runs.output_page(self.writer(Columns::SIGNS, area), &self.settings.bindings)
+    }
+
+    /// Wraps the output of the user's command for the layout of the screen.
+    pub(super) fn wrap_output(&mut self) {
+        let Some(layout) = self.layout() else { return };
+        let (columns, charset) = (self.writer(Columns::SIGNS, layout.main).text_columns(), self.charset());
+        if let Some(output) = &mut self.own_runs.output {
+            output.wrap(columns, charset);
+        }
+    }
+
     pub(super) fn help_page(&self, area: Area) -> Page {
         let mut page = self.writer(help::COLUMNS, area);
         let bindings = &self.settings.bindings;
@@ -273,7 +286,7 @@ impl App {
             });
             (group.title, commands.collect())
         });
-        let own = (!self.settings.commands.is_empty()).then(|| ("Your commands", self.own_help()));
+        let own = (!self.settings.commands.is_empty()).then(|| ("Your commands", self.settings.own_help()));
         help::write_help(&mut page, groups.chain(own), |text| bindings.fill(text));
         let mut page = Page::new("Help", help::COLUMNS, page.lines());
         page.title.push((format!("lockscope {}", env!("CARGO_PKG_VERSION")), Tone::Dim));
@@ -594,16 +607,16 @@ impl App {
     pub(super) fn session_page(&self, area: Area) -> Page {
         let (world, detail) = (self.world(), self.world().session_detail());
         let mut page = self.writer(Columns::FACTS, area);
-        if let Some(id) = detail.session() {
+        if let Some(id) = detail.session {
             let table_at = world.table_at(self.now());
-            let contenders = detail.places().iter().filter_map(|place| {
+            let contenders = detail.places.iter().filter_map(|place| {
                 let (lock, position) = world.table().position(place.node.as_ref()?)?;
                 world.table().lock(lock)?.row(position).map(|row| row.contender)
             });
             let ahead = world.table().clock_ahead_ms();
             let since: Option<Timestamp> = contenders.map(|contender| contender.contends_since(ahead)).min();
             let owner = table_at.owner_state(id, since.unwrap_or(self.now()));
-            let (watches, places) = (detail.watches(), detail.places().len());
+            let (watches, places) = (&detail.watches, detail.places.len());
             session::write(
                 &mut page,
                 &ShownSession {
@@ -611,8 +624,8 @@ impl App {
                     view: table_at.view(),
                     last: table_at.table().last_connection(id),
                     owner,
-                    holds: detail.holds(),
-                    awaits: places - detail.holds(),
+                    holds: detail.holds,
+                    awaits: places - detail.holds,
                     watches: watches.paths.iter().map(ZnodePath::as_str).collect(),
                     more_watches: watches.more,
                     watches_are_whole: watches.is_whole,
@@ -645,8 +658,8 @@ impl App {
     pub(super) fn session_events_page(&self, area: Area) -> Page {
         let (world, detail) = (self.world(), self.world().session_detail());
         let mut page = self.writer(session::EVENT_COLUMNS, area);
-        let entries = detail.events().iter().filter_map(|number| world.timeline().get(*number));
-        session::write_events(&mut page, entries.map(session_event), detail.has_older_events(), self.settings.utc);
+        let entries = detail.events.iter().filter_map(|number| world.timeline().get(*number));
+        session::write_events(&mut page, entries.map(session_event), detail.has_older_events, self.settings.utc);
         Page::new("What happened to it", session::EVENT_COLUMNS, page.lines())
     }
 }

@@ -36,249 +36,150 @@ pub struct ScreenEntry {
     pub panes: &'static [(Pane, WritePage)],
     /// The commands that work here and not everywhere. A command that no row names works on every
     /// screen.
-    pub commands: &'static [Command],
+    pub commands: &'static [&'static [Command]],
 }
+
+/// The commands of a list.
+const OF_LIST: &[Command] = &[Command::Filter, Command::Copy, Command::Export];
+
+/// The commands of a list that can be sorted.
+const SORTED: &[Command] = &[Command::Sort, Command::ThenBy, Command::Reverse];
+
+/// The commands of a list with panes below it.
+const WITH_PANES: &[Command] = &[Command::Open, Command::NextPane];
+
+/// The commands of rows that have a node and its session.
+const OF_NODE: &[Command] = &[Command::Go(Screen::Session), Command::Go(Screen::Node)];
+
+/// The commands of a list that can be shown as a picture.
+const OF_PICTURE: &[Command] = &[Command::Picture, Command::Large];
 
 /// Every screen, in the order of the tabs and of Help.
 pub static SCREENS: [ScreenEntry; 16] = [
     ScreenEntry {
-        screen: Screen::Ensembles,
-        title: "Ensembles",
         has_tab: true,
-        shows_watchers: false,
-        content: Content::List(&Ensembles),
         panes: &[(Pane::Findings, App::ensemble_page), (Pane::Events, App::ensemble_events_page)],
-        commands: &[
-            Command::Open,
-            Command::NextPane,
-            Command::Filter,
-            Command::Sort,
-            Command::ThenBy,
-            Command::Reverse,
-            Command::Copy,
-            Command::Export,
-        ],
+        commands: &[OF_LIST, SORTED, WITH_PANES],
+        ..ScreenEntry::new(Screen::Ensembles, "Ensembles", Content::List(&Ensembles))
     },
     ScreenEntry {
-        screen: Screen::Locks,
-        title: "Locks",
         has_tab: true,
-        shows_watchers: false,
-        content: Content::List(&LockList),
-        panes: &[],
         commands: &[
-            Command::Open,
-            Command::Go(Screen::History),
-            Command::Filter,
-            Command::Sort,
-            Command::ThenBy,
-            Command::Reverse,
-            Command::Copy,
-            Command::Export,
-            Command::Delete,
-            Command::Start,
-            Command::Picture,
-            Command::Go(Screen::Session),
-            Command::Go(Screen::Node),
+            OF_LIST,
+            SORTED,
+            OF_NODE,
+            &[Command::Open, Command::Go(Screen::History), Command::Delete, Command::Start, Command::Picture],
         ],
+        ..ScreenEntry::new(Screen::Locks, "Locks", Content::List(&LockList))
     },
     ScreenEntry {
-        screen: Screen::Queue,
-        title: "Queue",
         has_tab: true,
         shows_watchers: true,
-        content: Content::List(&QueueList),
         panes: &[(Pane::Details, App::details_page), (Pane::Findings, App::findings_page)],
         commands: &[
-            Command::Open,
-            Command::Go(Screen::History),
-            Command::NextPane,
-            Command::Filter,
-            Command::Copy,
-            Command::Export,
-            Command::Delete,
-            Command::Tag,
-            Command::Start,
-            Command::Picture,
-            Command::Large,
-            Command::Go(Screen::Session),
-            Command::Go(Screen::Node),
+            OF_LIST,
+            WITH_PANES,
+            OF_NODE,
+            OF_PICTURE,
+            &[Command::Go(Screen::History), Command::Delete, Command::Tag, Command::Start],
         ],
+        ..ScreenEntry::new(Screen::Queue, "Queue", Content::List(&QueueList))
     },
     ScreenEntry {
-        screen: Screen::Sessions,
-        title: "Sessions",
         has_tab: true,
         shows_watchers: true,
-        content: Content::List(&SessionList),
-        panes: &[],
-        commands: &[
-            Command::Open,
-            Command::Filter,
-            Command::Sort,
-            Command::ThenBy,
-            Command::Reverse,
-            Command::Copy,
-            Command::Export,
-            Command::Go(Screen::Session),
-        ],
+        commands: &[OF_LIST, SORTED, &[Command::Open, Command::Go(Screen::Session)]],
+        ..ScreenEntry::new(Screen::Sessions, "Sessions", Content::List(&SessionList))
     },
     ScreenEntry {
-        screen: Screen::Session,
-        title: "Session",
-        has_tab: false,
         shows_watchers: true,
-        content: Content::List(&SessionPlaces),
         panes: &[(Pane::Details, App::session_page), (Pane::Events, App::session_events_page)],
-        commands: &[
-            Command::Open,
-            Command::NextPane,
-            Command::Filter,
-            Command::Copy,
-            Command::Export,
-            Command::Go(Screen::Session),
-            Command::Go(Screen::Node),
-        ],
+        commands: &[OF_LIST, WITH_PANES, OF_NODE],
+        ..ScreenEntry::new(Screen::Session, "Session", Content::List(&SessionPlaces))
     },
     ScreenEntry {
-        screen: Screen::Waits,
-        title: "Waits",
         has_tab: true,
         shows_watchers: true,
-        content: Content::List(&WaitList),
-        panes: &[],
-        commands: &[Command::Open, Command::Filter, Command::Copy, Command::Export, Command::Go(Screen::Session)],
+        commands: &[OF_LIST, &[Command::Open, Command::Go(Screen::Session)]],
+        ..ScreenEntry::new(Screen::Waits, "Waits", Content::List(&WaitList))
     },
     ScreenEntry {
-        screen: Screen::Contend,
-        title: "Contend",
         has_tab: true,
-        shows_watchers: false,
-        content: Content::List(&Clients),
-        panes: &[],
         commands: &[
-            Command::NextPane,
-            Command::Filter,
-            Command::Copy,
-            Command::Export,
-            Command::Start,
-            Command::Crash,
-            Command::Freeze,
-            Command::Cut,
-            Command::Heal,
-            Command::Delay,
-            Command::Stop,
-            Command::Join,
-            Command::Leave,
-            Command::Holder,
-            Command::Picture,
-            Command::Large,
-            Command::Slower,
-            Command::Faster,
-            Command::StopOrGo,
-            Command::PlayStep,
+            OF_LIST,
+            OF_PICTURE,
+            &[
+                Command::NextPane,
+                Command::Start,
+                Command::Crash,
+                Command::Freeze,
+                Command::Cut,
+                Command::Heal,
+                Command::Delay,
+                Command::Stop,
+                Command::Join,
+                Command::Leave,
+                Command::Holder,
+                Command::Slower,
+                Command::Faster,
+                Command::StopOrGo,
+                Command::PlayStep,
+            ],
         ],
+        ..ScreenEntry::new(Screen::Contend, "Contend", Content::List(&Clients))
     },
     ScreenEntry {
-        screen: Screen::Timeline,
-        title: "Timeline",
         has_tab: true,
-        shows_watchers: false,
-        content: Content::List(&TimelineList),
         panes: &[(Pane::Details, App::timeline_entry_page)],
-        commands: &[
-            Command::Open,
-            Command::NextPane,
-            Command::Filter,
-            Command::Copy,
-            Command::Export,
-            Command::Go(Screen::Session),
-            Command::Go(Screen::Node),
-        ],
+        commands: &[OF_LIST, WITH_PANES, OF_NODE],
+        ..ScreenEntry::new(Screen::Timeline, "Timeline", Content::List(&TimelineList))
     },
     ScreenEntry {
-        screen: Screen::Audit,
-        title: "Audit",
         has_tab: true,
-        shows_watchers: false,
-        content: Content::List(&AuditEntries),
         panes: &[(Pane::Details, App::audit_entry_page)],
-        commands: &[Command::Open, Command::NextPane, Command::Filter, Command::Copy, Command::Go(Screen::Node)],
+        commands: &[WITH_PANES, &[Command::Filter, Command::Copy, Command::Go(Screen::Node)]],
+        ..ScreenEntry::new(Screen::Audit, "Audit", Content::List(&AuditEntries))
     },
     ScreenEntry {
-        screen: Screen::Node,
-        title: "Node",
-        has_tab: false,
-        shows_watchers: false,
-        content: Content::Text(App::node_page),
-        panes: &[],
-        commands: &[Command::Go(Screen::Node), Command::Filter],
+        commands: &[&[Command::Go(Screen::Node), Command::Filter]],
+        ..ScreenEntry::new(Screen::Node, "Node", Content::Text(App::node_page))
     },
     ScreenEntry {
-        screen: Screen::History,
-        title: "History",
-        has_tab: false,
-        shows_watchers: false,
-        content: Content::List(&HistoryList),
         panes: &[(Pane::Details, App::history_entry_page)],
-        commands: &[
-            Command::Open,
-            Command::NextPane,
-            Command::Filter,
-            Command::Copy,
-            Command::Export,
-            Command::Go(Screen::Session),
-            Command::Go(Screen::Node),
-        ],
+        commands: &[OF_LIST, WITH_PANES, OF_NODE],
+        ..ScreenEntry::new(Screen::History, "History", Content::List(&HistoryList))
+    },
+    ScreenEntry::new(Screen::Comparison, "Comparison", Content::Picture),
+    ScreenEntry {
+        commands: &[&[Command::Filter]],
+        ..ScreenEntry::new(Screen::Servers, "Servers", Content::Text(App::servers_page))
     },
     ScreenEntry {
-        screen: Screen::Comparison,
-        title: "Comparison",
-        has_tab: false,
-        shows_watchers: false,
-        content: Content::Picture,
-        panes: &[],
-        commands: &[],
+        commands: &[&[Command::Filter]],
+        ..ScreenEntry::new(Screen::Unreadable, "Unreadable", Content::Text(App::unreadable_page))
     },
     ScreenEntry {
-        screen: Screen::Servers,
-        title: "Servers",
-        has_tab: false,
-        shows_watchers: false,
-        content: Content::Text(App::servers_page),
-        panes: &[],
-        commands: &[Command::Filter],
+        commands: &[&[Command::Filter]],
+        ..ScreenEntry::new(Screen::Output, "Output", Content::Text(App::output_page))
     },
     ScreenEntry {
-        screen: Screen::Unreadable,
-        title: "Unreadable",
-        has_tab: false,
-        shows_watchers: false,
-        content: Content::Text(App::unreadable_page),
-        panes: &[],
-        commands: &[Command::Filter],
-    },
-    ScreenEntry {
-        screen: Screen::Output,
-        title: "Output",
-        has_tab: false,
-        shows_watchers: false,
-        content: Content::Text(App::output_page),
-        panes: &[],
-        commands: &[Command::Filter],
-    },
-    ScreenEntry {
-        screen: Screen::Help,
-        title: "Help",
         has_tab: true,
-        shows_watchers: false,
-        content: Content::Text(App::help_page),
-        panes: &[],
-        commands: &[Command::Filter],
+        commands: &[&[Command::Filter]],
+        ..ScreenEntry::new(Screen::Help, "Help", Content::Text(App::help_page))
     },
 ];
 
 impl ScreenEntry {
+    /// A screen without a tab, watches, panes and commands of its own.
+    const fn new(screen: Screen, title: &'static str, content: Content) -> Self {
+        Self { screen, title, has_tab: false, shows_watchers: false, content, panes: &[], commands: &[] }
+    }
+
+    /// Whether a command works here and not everywhere.
+    pub fn has_own(&self, command: Command) -> bool {
+        self.commands.iter().any(|group| group.contains(&command))
+    }
+
     /// The command that opens the screen: its name, its key and its line in Help.
     pub fn go(&self) -> &'static CommandEntry {
         entry_of(Command::Go(self.screen))
@@ -307,7 +208,7 @@ impl Screen {
 
     /// Whether a command does something on this screen.
     pub fn has(self, command: Command) -> bool {
-        let named = |entry: &ScreenEntry| entry.commands.contains(&command);
+        let named = |entry: &ScreenEntry| entry.has_own(command);
         named(self.entry()) || !(command.is_of_plan() || SCREENS.iter().any(named))
     }
 }

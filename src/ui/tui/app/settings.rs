@@ -6,11 +6,12 @@
 
 use std::path::PathBuf;
 
-use super::App;
 use super::filter::Filter;
 use super::screens::SCREENS;
-use crate::tui::keymap::Bindings;
+use super::{App, Key};
+use crate::tui::keymap::{Bindings, Command};
 use crate::tui::own_command::OwnCommand;
+use crate::tui::page::help::CommandHelp;
 use crate::tui::screen::Screen;
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::ZnodePath;
@@ -65,6 +66,28 @@ impl Settings {
         let table = LockTable::new(self.named.iter().cloned());
         table.with_recipes(&self.recipes).with_expectations(&self.expected)
     }
+
+    /// The user's command with that key on this screen.
+    pub(super) fn own_command(&self, key: Key, screen: Screen) -> Option<&OwnCommand> {
+        self.commands.iter().find(|own| own.key == key && own.screens.contains(&screen))
+    }
+
+    /// Says where the user's command with that key works, if there is one.
+    pub(super) fn own_elsewhere(&self, key: Key) -> Option<String> {
+        let own = self.commands.iter().find(|own| own.key == key)?;
+        let titles = own.screens.iter().map(|screen| screen.entry().title).collect::<Vec<_>>().join(", ");
+        Some(format!("{} ({}) does nothing here; it works in {titles}.", key.label(self.ascii), own.name))
+    }
+
+    /// The user's own commands, as Help lists them.
+    pub(super) fn own_help(&self) -> Vec<CommandHelp> {
+        let help = |own: &OwnCommand| CommandHelp {
+            keys: own.key.label(self.ascii),
+            name: format!(":{}", own.name),
+            help: own.run.shown(),
+        };
+        self.commands.iter().map(help).collect()
+    }
 }
 
 /// The choices for the list of one screen.
@@ -90,6 +113,23 @@ impl ScreensChosen {
 
     pub fn of(&self, screen: Screen) -> Option<&ScreenChoices> {
         self.0.iter().find(|(known, _)| *known == screen).map(|(_, choices)| choices)
+    }
+
+    /// Applies the orders and filters of the settings that differ from those chosen `before`. The
+    /// others keep what the user typed since. An order that is no longer chosen stays too.
+    pub(super) fn apply(before: &Self, app: &mut App) {
+        for entry in &SCREENS {
+            let Some(list) = entry.screen.list() else { continue };
+            let chosen = |of: &Self| of.of(entry.screen).cloned().unwrap_or_default();
+            let (before, now) = (chosen(before), chosen(&app.settings.screens));
+            if let Some(sort) = now.sort.filter(|sort| before.sort.as_ref() != Some(sort)) {
+                // `refuse_sort` has checked the order when it was chosen.
+                let _ = list.sort_by(app, Some(&sort), app.size.0);
+            }
+            if now.filter != before.filter {
+                list.set_filter(app, now.filter.as_deref().map(Filter::new).unwrap_or_default());
+            }
+        }
     }
 
     /// The screen with that name on the command line; `None` unless it has a list.
@@ -131,29 +171,10 @@ impl ScreenChoices {
 
     /// Why a list cannot have this filter, as a sentence; `None` when it can.
     pub fn refuse_filter(screen: Screen, filter: &str) -> Option<String> {
-        if !screen.entry().commands.contains(&crate::tui::keymap::Command::Filter) {
+        if !screen.entry().has_own(Command::Filter) {
             return Some(format!("{} has no filter.", screen.entry().title));
         }
         Filter::new(filter).wrong().map(str::to_owned)
-    }
-}
-
-impl App {
-    /// Applies the chosen orders and filters that differ from those chosen `before`. The others
-    /// keep what the user typed since. An order that is no longer chosen stays too.
-    pub(super) fn arrange_lists(&mut self, before: &ScreensChosen) {
-        for entry in &SCREENS {
-            let Some(list) = entry.screen.list() else { continue };
-            let chosen = |of: &ScreensChosen| of.of(entry.screen).cloned().unwrap_or_default();
-            let (before, now) = (chosen(before), chosen(&self.settings.screens));
-            if let Some(sort) = now.sort.filter(|sort| before.sort.as_ref() != Some(sort)) {
-                // `refuse_sort` has checked the order when it was chosen.
-                let _ = list.sort_by(self, Some(&sort), self.size.0);
-            }
-            if now.filter != before.filter {
-                list.set_filter(self, now.filter.as_deref().map(Filter::new).unwrap_or_default());
-            }
-        }
     }
 }
 

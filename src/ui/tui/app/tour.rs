@@ -354,7 +354,7 @@ impl Tour {
 /// hold when the order arrives.
 fn recent_holder(fleet: &FleetView) -> Option<ClientId> {
     let (age, stepped) = fleet.status().map(|status| (status.age, status.stepped))?;
-    let half = fleet.scenario().hold / 2;
+    let half = fleet.scenario.hold / 2;
     let holds = |client: &&ClientStatus| client.state == ClientState::Holding && !client.frozen;
     let mut holding = fleet.clients().iter().filter(holds);
     holding.find(|client| stepped || age.saturating_sub(client.since) <= half).map(|client| client.id)

@@ -168,7 +168,7 @@ async fn a_key_pressed_while_the_program_starts_counts_for_the_tour() {
     let (mut changes, mut signals, mut fleets) = (Given::new([]), Silent, NoFleets);
     let running = console.run(&mut input, &mut changes, &mut signals, &mut fleets);
     timeout(PATIENCE, running).await.expect("the terminal is closed").expect("nothing failed");
-    assert!(console.app().slow_motion().is_stopped(), "s stops the clients of the first scene");
+    assert!(console.app().slow_motion().is_stopped, "s stops the clients of the first scene");
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ const MAX_WORDS_OF_FIGURES: usize = 10;
 /// Draws the fleets side by side, their sparklines on one scale.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let fleets = view.app.fleets();
-    let highest = fleets.each().map(|(_, fleet)| fleet.rates().highest()).max().unwrap_or(0);
+    let highest = fleets.each().map(|(_, fleet)| fleet.rates.highest()).max().unwrap_or(0);
     let places = places(fleets, area);
     for (side, fleet) in fleets.each() {
         draw_fleet(view, side, fleet, highest, places[side as usize], buffer);
@@ -56,7 +56,7 @@ fn draw_fleet(view: View<'_>, side: FleetSide, fleet: &FleetView, highest: u64, 
     let theme = view.theme;
     let inner = panel(view, side, fleet, area.width).draw(area, buffer, theme);
     let room = usize::from(inner.width).saturating_sub(2);
-    let lines: Vec<FigureLine> = match (fleet.phase(), fleet.status()) {
+    let lines: Vec<FigureLine> = match (&fleet.phase, fleet.status()) {
         (Phase::Failed(why), _) => {
             let why = wrap_words(&format!("{why}."), room, theme.signs.charset);
             why.into_iter().map(|text| FigureLine::Words(text, theme.bad)).collect()
@@ -107,17 +107,17 @@ fn within(view: View<'_>, note: &str, columns: usize) -> String {
 pub fn panel(view: View<'_>, side: FleetSide, fleet: &FleetView, columns: u16) -> Panel {
     let (app, theme) = (view.app, view.theme);
     let focused = app.fleets().is_pair() && app.side() == side;
-    let name = fleet.scenario().algorithm.name();
+    let name = fleet.scenario.algorithm.name();
     let name = if focused { format!("{} {name}", theme.signs.cursor) } else { name.to_owned() };
-    let (clients, right, style) = match fleet.phase() {
+    let (clients, right, style) = match &fleet.phase {
         Phase::Running => (fleet.living(), time(fleet), theme.good),
         Phase::Stopping => (fleet.living(), "stopping".to_owned(), theme.wait),
-        Phase::Ended(_) => (fleet.scenario().clients as usize, "stopped".to_owned(), theme.dim),
-        Phase::Failed(_) => (fleet.scenario().clients as usize, "failed".to_owned(), theme.bad),
+        Phase::Ended(_) => (fleet.scenario.clients as usize, "stopped".to_owned(), theme.dim),
+        Phase::Failed(_) => (fleet.scenario.clients as usize, "failed".to_owned(), theme.bad),
     };
-    let path = view.fit(fleet.scenario().path.as_str(), usize::from(columns / 3), Keep::End);
+    let path = view.fit(fleet.scenario.path.as_str(), usize::from(columns / 3), Keep::End);
     let mut left = vec![(name, theme.strong), (plural(clients, "client", "clients"), theme.text), (path, theme.text)];
-    let hold = fleet.scenario().hold;
+    let hold = fleet.scenario.hold;
     if !hold.is_zero() {
         left.push((format!("hold {}", lockscope_model::text::human::latency(hold)), theme.dim));
     }
@@ -135,9 +135,9 @@ fn time(fleet: &FleetView) -> String {
 /// Draws the watch events of the last minute, on the scale of both fleets, and the current rate.
 fn sparkline(view: View<'_>, fleet: &FleetView, highest: u64, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
-    let rate = fleet.rates().events().filter(|_| fleet.is_active());
+    let rate = fleet.rates.events().filter(|_| fleet.is_active());
     let rate = rate.map_or_else(String::new, |rate| format!("{}/s", lockscope_model::text::human::rate(rate)));
-    let seconds = fleet.rates().seconds();
+    let seconds = fleet.rates.seconds();
     let room = usize::from(area.width).saturating_sub(RATE_WIDTH + 3);
     let line = widget::sparkline(&seconds, room.min(RATE_SECONDS), highest, &theme.signs.levels);
     let style = if highest == 0 { theme.dim } else { style_of(view, fleet) };
@@ -148,7 +148,7 @@ fn sparkline(view: View<'_>, fleet: &FleetView, highest: u64, area: Rect, buffer
 /// Algorithms that wake all waiters at a release stand out.
 fn style_of(view: View<'_>, fleet: &FleetView) -> Style {
     use lockscope_lock::Algorithm;
-    match fleet.scenario().algorithm {
+    match fleet.scenario.algorithm {
         Algorithm::Chain | Algorithm::ChainAhead | Algorithm::SharedChain(_) => view.theme.good,
         _ => view.theme.wait,
     }
@@ -202,7 +202,7 @@ struct FleetFigures {
 
 impl FleetFigures {
     fn of(fleet: &FleetView) -> Option<Self> {
-        match (fleet.phase(), fleet.status()) {
+        match (&fleet.phase, fleet.status()) {
             (Phase::Ended(outcome), _) => Some(Self::last(outcome)),
             (_, Some(status)) => Some(Self::now(fleet, status)),
             (_, None) => None,
@@ -213,7 +213,7 @@ impl FleetFigures {
         let totals = &status.totals;
         Self {
             acquisitions: totals.acquisitions,
-            per_second: fleet.rates().acquisitions(),
+            per_second: fleet.rates.acquisitions(),
             events: totals.events,
             requests: totals.requests,
             wire: totals.wire_events,
@@ -223,7 +223,7 @@ impl FleetFigures {
             server: status.server,
             silence: status.server_silence.clone(),
             modelled: (totals.modelled_herd, totals.modelled_chain),
-            coalesced: totals.coalesced(fleet.scenario().algorithm),
+            coalesced: totals.coalesced(fleet.scenario.algorithm),
         }
     }
 
@@ -315,7 +315,7 @@ fn server(view: View<'_>, fleet: &FleetView, figures: &FleetFigures, room: usize
         let why = figures.silence.as_deref().unwrap_or("not yet known");
         return FigureLine::Figure { label: "servers", value: "  ".to_owned(), note: why.to_owned(), style: theme.dim };
     };
-    match fleet.scenario().algorithm {
+    match fleet.scenario.algorithm {
         Algorithm::Herd | Algorithm::SharedHerd(_) | Algorithm::MutexParent => {
             figure(label, events.children, room, "  child-watch".to_owned(), theme.text)
         }

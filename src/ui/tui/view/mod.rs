@@ -78,7 +78,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
                 locks::draw_watch_events(view, side, buffer);
             }
         }
-        Screen::Queue if app.shows_queue_picture() => picture::draw_queue(view, main, buffer),
+        Screen::Queue if QueueList::shows_picture(app) => picture::draw_queue(view, main, buffer),
         Screen::Queue => list::draw(&QueueList, view, main, buffer),
         Screen::Contend => {
             let fleets = place(layout.fleets);

@@ -136,14 +136,14 @@ impl ListView for SessionPlaces {
         let detail = view.app.world().session_detail();
         let room =
             usize::from(view.app.layout().map_or(80, |layout| layout.main.width)).saturating_sub(MARK_WIDTH.into());
-        let name = detail.session().map_or_else(
+        let name = detail.session.map_or_else(
             || "Session".to_owned(),
             |id| match who_is(view, id, (room / 2).min(60)) {
                 name if name.starts_with("0x") => format!("Session {}", session(id, 18, view.theme.signs.charset)),
                 name => name,
             },
         );
-        let (holds, all) = (detail.holds(), detail.places().len());
+        let (holds, all) = (detail.holds, detail.places.len());
         let before_filter = vec![
             (format!("holds {}", count(holds)), view.data(view.theme.good)),
             (format!("waits for {}", count(all - holds)), view.data(view.theme.wait)),

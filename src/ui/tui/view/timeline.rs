@@ -230,7 +230,7 @@ fn event(view: View<'_>, event: LockEvent, may_have_expired: bool) -> Cell {
 impl ListView for HistoryList {
     fn title(&self, view: View<'_>) -> ListTitle {
         let (app, theme) = (view.app, view.theme);
-        let (all, forgotten) = app.history_size();
+        let (all, forgotten) = HistoryList::size(app);
         let mut after_filter = vec![(plural(all, "entry", "entries"), theme.text)];
         if forgotten > 0 {
             after_filter.push((format!("{} older ones are forgotten", count(forgotten)), theme.dim));
@@ -247,7 +247,7 @@ impl ListView for HistoryList {
     }
 
     fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
-        if view.app.history_size().0 == 0 {
+        if HistoryList::size(view.app).0 == 0 {
             return vec![
                 "Nobody holds this lock, and nothing has happened to it".to_owned(),
                 "since this console started.".to_owned(),

@@ -13,7 +13,7 @@ fn no_key_means_two_things_on_one_screen() {
     for screen in SCREENS.iter().map(|entry| entry.screen) {
         let mut bound = Vec::new();
         for entry in commands().filter(|entry| screen.has(entry.command) && is_always_bound(entry)) {
-            let is_own = screen.entry().commands.contains(&entry.command);
+            let is_own = screen.entry().has_own(entry.command);
             for key in entry.keys {
                 assert!(!bound.contains(&(*key, is_own)), "{key:?} is bound twice on {screen:?}");
                 bound.push((*key, is_own));

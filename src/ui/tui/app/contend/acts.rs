@@ -356,7 +356,7 @@ impl App {
 
     pub(in crate::tui::app) fn fleet_busy(&mut self, side: FleetSide) -> Update {
         let fleet = self.test_clients.fleets().fleet(side);
-        let at = fleet.map_or_else(String::new, |fleet| format!(" of {}", fleet.scenario().path));
+        let at = fleet.map_or_else(String::new, |fleet| format!(" of {}", fleet.scenario.path));
         self.refuse(format!("The test clients{at} are too busy: that was not done; try again."))
     }
 

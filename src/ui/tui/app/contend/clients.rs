@@ -81,7 +81,7 @@ impl TestClients {
     pub fn stop(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         for side in FleetSide::BOTH {
-            if let Some(fleet) = self.fleets.fleet_mut(side).filter(|fleet| *fleet.phase() == Phase::Running) {
+            if let Some(fleet) = self.fleets.fleet_mut(side).filter(|fleet| fleet.phase == Phase::Running) {
                 fleet.phase = Phase::Stopping;
                 effects.push(Effect::StopFleet(side));
             }
@@ -145,7 +145,7 @@ impl TestClients {
         selected: Option<ClientId>,
         bindings: &Bindings,
     ) -> Result<Effect, String> {
-        if !self.fleets.fleet(self.side).is_some_and(|fleet| *fleet.phase() == Phase::Running) {
+        if !self.fleets.fleet(self.side).is_some_and(|fleet| fleet.phase == Phase::Running) {
             return Err(bindings.fill("No test clients run here: {start} starts some."));
         }
         let order = match command {
@@ -286,7 +286,7 @@ impl TestClients {
 
     fn step_both(&mut self, now: Timestamp) -> Vec<Effect> {
         self.motion.last_step = now;
-        let running = self.fleets.each().filter(|(_, fleet)| *fleet.phase() == Phase::Running);
+        let running = self.fleets.each().filter(|(_, fleet)| fleet.phase == Phase::Running);
         running.map(|(side, _)| Effect::Order { side, order: FleetCommand::Step }).collect()
     }
 
@@ -294,7 +294,7 @@ impl TestClients {
     /// once a second.
     fn correct_speed(&mut self, side: FleetSide, now: Timestamp) -> Option<Effect> {
         let holds = self.motion.holds();
-        let fleet = self.fleets.fleet_mut(side).filter(|fleet| *fleet.phase() == Phase::Running)?;
+        let fleet = self.fleets.fleet_mut(side).filter(|fleet| fleet.phase == Phase::Running)?;
         fleet.replay.set_flight(self.motion.flight());
         if fleet.status()?.stepped == holds {
             return None;
@@ -313,7 +313,7 @@ impl TestClients {
         let Some(due) = self.motion.next_step().filter(|due| *due <= now) else { return Vec::new() };
         let is_ready = self.fleets.each().all(|(_, fleet)| {
             let waits = fleet.status().is_some_and(|status| status.stepped && status.next_step.is_some());
-            *fleet.phase() != Phase::Running || waits && fleet.replay.next().is_none()
+            fleet.phase != Phase::Running || waits && fleet.replay.next().is_none()
         });
         if is_ready || now >= due.plus(MAX_WAIT_FOR_OTHER_SIDE) { self.step_both(now) } else { Vec::new() }
     }
@@ -353,47 +353,23 @@ const IDLE_STEP_INTERVAL: Duration = Duration::from_secs(5);
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent switch, and every combination is valid")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlowMotion {
-    speed: Speed,
+    pub speed: Speed,
     /// Whether the clients are stopped until the user plays a step.
-    is_stopped: bool,
+    pub is_stopped: bool,
     /// Whether the user is idle. The clients then take one step every 5 s, whatever their speed.
-    is_idle: bool,
+    pub is_idle: bool,
     last_step: Timestamp,
     /// When each side was last sent a `Hold` order, which starts or ends stepping.
     told: [Option<Timestamp>; 2],
-    shows_picture: bool,
-    shows_queue_picture: bool,
-    is_large: bool,
+    /// Whether Contend should show the picture instead of figures and clients.
+    pub shows_picture: bool,
+    /// Whether Queue should show its picture instead of the list.
+    pub shows_queue_picture: bool,
+    /// Whether pictures are drawn large, to be readable from a distance.
+    pub is_large: bool,
 }
 
 impl SlowMotion {
-    pub fn speed(&self) -> Speed {
-        self.speed
-    }
-
-    pub fn is_stopped(&self) -> bool {
-        self.is_stopped
-    }
-
-    pub fn is_idle(&self) -> bool {
-        self.is_idle
-    }
-
-    /// Returns whether Contend should show the picture instead of figures and clients.
-    pub fn wants_picture(&self) -> bool {
-        self.shows_picture
-    }
-
-    /// Returns whether Queue should show its picture instead of the list.
-    pub fn wants_queue_picture(&self) -> bool {
-        self.shows_queue_picture
-    }
-
-    /// Returns whether pictures are drawn large, to be readable from a distance.
-    pub fn is_large(&self) -> bool {
-        self.is_large
-    }
-
     pub fn turn_picture(&mut self) {
         self.shows_picture = !self.shows_picture;
     }

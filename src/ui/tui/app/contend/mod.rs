@@ -62,15 +62,16 @@ pub enum Phase {
 
 #[derive(Clone, Debug)]
 pub struct FleetView {
-    scenario: Arc<Scenario>,
-    phase: Phase,
+    pub scenario: Arc<Scenario>,
+    pub phase: Phase,
     status: Option<Arc<FleetStatus>>,
-    rates: FleetRates,
+    pub rates: FleetRates,
     living: usize,
     holder: Option<(ClientId, Zxid)>,
     sessions: FxHashSet<SessionId>,
-    replay: TraceReplay,
-    wake_rates: WakeRates,
+    /// The part of the trace that the picture shows.
+    pub replay: TraceReplay,
+    pub wake_rates: WakeRates,
 }
 
 impl FleetView {
@@ -89,30 +90,9 @@ impl FleetView {
         }
     }
 
-    pub fn scenario(&self) -> &Scenario {
-        &self.scenario
-    }
-
-    pub fn phase(&self) -> &Phase {
-        &self.phase
-    }
-
     /// Returns the latest status report; `None` before the first.
     pub fn status(&self) -> Option<&FleetStatus> {
         self.status.as_deref()
-    }
-
-    pub fn rates(&self) -> &FleetRates {
-        &self.rates
-    }
-
-    /// Returns the part of the trace that the picture shows.
-    pub fn replay(&self) -> &TraceReplay {
-        &self.replay
-    }
-
-    pub fn wake_rates(&self) -> &WakeRates {
-        &self.wake_rates
     }
 
     /// Returns the number of living clients; 0 once the fleet has ended.
@@ -230,7 +210,7 @@ impl Fleets {
 
     /// Returns whether any fleet is running and not stopping.
     pub fn is_running(&self) -> bool {
-        self.each().any(|(_, fleet)| *fleet.phase() == Phase::Running)
+        self.each().any(|(_, fleet)| fleet.phase == Phase::Running)
     }
 
     pub fn living(&self) -> usize {
@@ -241,9 +221,9 @@ impl Fleets {
     /// the watch, so no server is asked. `None` for other waiters and other algorithms.
     pub(in crate::tui::app) fn watched_by(&self, lock: &LockQueue, row: &ContenderRow<'_>) -> Option<WatchTarget> {
         let session = row.contender.session().filter(|_| row.state == ContenderState::Waits)?;
-        let fleets = self.each().filter(|(_, fleet)| fleet.scenario().path == *lock.path());
+        let fleets = self.each().filter(|(_, fleet)| fleet.scenario.path == *lock.path());
         let mut own = fleets.filter(|(_, fleet)| fleet.has_session(session));
-        Some(match own.next()?.1.scenario().algorithm {
+        Some(match own.next()?.1.scenario.algorithm {
             Algorithm::Herd => WatchTarget::Parent,
             // The second in the queue (position 1) has only its predecessor to watch.
             Algorithm::ChainAhead if row.position > 1 => WatchTarget::TwoBefore,
@@ -306,7 +286,7 @@ const CLIENT_COLUMNS: &[Column<ClientColumn>] = &[
 impl ListScreen<App> for Clients {
     type Id = ClientId;
     type Row<'a> = &'a ClientStatus;
-    type Order = FixedOrder;
+    type Order = FixedOrder<ClientColumn>;
     type Column = ClientColumn;
 
     fn columns(&self) -> &'static [Column<ClientColumn>] {

@@ -5,16 +5,14 @@
 //! [`admin::confirm`](lockscope_live::admin::confirm) turns a plan into one that can be carried
 //! out. While a plan is open it handles all keys, also those that are typed.
 
+mod acts;
 pub mod outcome;
 
-use std::time::Duration;
-
-use super::{App, Effect, Prompt, PromptPurpose, Screen, Update};
+use super::{Prompt, PromptPurpose};
 use crate::tui::app::Key;
 use crate::tui::keymap::{Bindings, Command, FixedKey, entry_of};
 use crate::tui::page::Scroll;
 use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
-use lockscope_live::admin;
 use lockscope_live::admin::{Confirmation, DeletePlan, NoPlan, TargetKind};
 use lockscope_model::diagnose::{Diagnosis, TableAt, Unaware};
 use lockscope_model::queue::{ContenderState, LockQueue, LockTable};
@@ -22,17 +20,10 @@ use lockscope_model::queue::{ContenderState, LockQueue, LockTable};
 pub use outcome::Deletions;
 pub use outcome::{Tags, Working};
 
-const READ_ONLY: &str = "To delete, start `lockscope --write`, or use `lockscope delete`.";
-
-const NO_LOG: &str = "Nothing is deleted without an audit log: start the console with --audit-log FILE.";
-
 /// Returns the sentence that names the key to close a plan that cannot be confirmed.
 fn leaves() -> String {
     format!("{} leaves.", FixedKey::Leave.name())
 }
-
-/// How long a changed plan must be visible before an answer counts, so that the user can read it.
-const MIN_READING_TIME: Duration = Duration::from_secs(1);
 
 /// A plan that the user is asked to confirm.
 #[derive(Debug)]
@@ -204,50 +195,6 @@ fn sentence(words: &str) -> String {
     first.into_iter().chain(letters).chain(['.']).collect()
 }
 
-impl App {
-    /// Opens the plan to delete the tagged contenders, or else the selected node.
-    pub(super) fn ask_to_delete(&mut self) -> Update {
-        if let Some(why) = self.why_no_deletion() {
-            return self.refuse(why);
-        }
-        let targets = self.targets();
-        match DeletePlan::of_diagnosed(&self.live.table_at(self.wall), self.live.diagnosis(), &targets) {
-            Ok(plan) => {
-                let plan = plan.in_production(self.settings.production.as_deref());
-                self.deletions.open = Some(Deletion::new(plan.clone()));
-                Update::effect(Effect::FindGuards(Box::new(plan)))
-            }
-            Err(why) => self.refuse(sentence(&why.to_string())),
-        }
-    }
-
-    /// Stores the recreation guards found for the open plan.
-    pub(in crate::tui::app) fn guards_found(&mut self, found: Result<Box<DeletePlan>, String>) -> Update {
-        Update { redraw: self.deletions.guards_found(found), effects: Vec::new() }
-    }
-
-    /// Returns why no deletion can start now, whatever is selected; `None` if one can.
-    fn why_no_deletion(&self) -> Option<String> {
-        if !self.settings.write {
-            return Some(READ_ONLY.to_owned());
-        }
-        if self.settings.audit_log.is_none() {
-            return Some(NO_LOG.to_owned());
-        }
-        if self.shown.is_paused() {
-            let sentence = "Paused data may be stale: {pause} resumes, then {delete}.";
-            return Some(self.settings.bindings.fill(sentence));
-        }
-        self.deletions.why_busy().map(str::to_owned)
-    }
-
-    /// Returns the tagged contenders on Queue, or else what the list of the screen selects.
-    fn targets(&self) -> Vec<ZnodePath> {
-        let list = self.navigation.screen.list().filter(|_| self.tags().is_empty() || self.screen() != Screen::Queue);
-        list.map_or_else(|| self.tags().paths().cloned().collect(), |list| list.deletable(self))
-    }
-}
-
 /// The meaning of a key while a plan is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerKey {
@@ -326,90 +273,5 @@ impl Deletion {
     fn type_key(&mut self, key: Key) -> bool {
         let edits = !matches!(key, Key::Char(_)) && self.plan().confirmation() != Confirmation::Yes;
         (edits || self.may_be_typed(key)) && self.is_open() && self.typed.edit(key)
-    }
-}
-
-impl App {
-    pub(super) fn answer_plan(&mut self, key: Key) -> Update {
-        // Without a layout the plan is not visible, and must not be confirmed.
-        let seen = self.layout().is_some();
-        let Some(deletion) = &mut self.deletions.open else { return Update::default() };
-        match deletion.meaning(key, &self.settings.bindings) {
-            Some(AnswerKey::Leave) => self.deletions.open = None,
-            Some(AnswerKey::Yes) if seen => return self.confirm("y"),
-            Some(AnswerKey::Typed) if seen => {
-                let typed = deletion.typed.text().to_owned();
-                return self.confirm(&typed);
-            }
-            Some(AnswerKey::Turn) if seen => {
-                deletion.revokes = !deletion.revokes;
-                (deletion.refused, deletion.scroll) = (None, Scroll::default());
-                deletion.typed = Prompt::new(PromptPurpose::Confirmation, "");
-            }
-            _ if !seen => return Update::default(),
-            _ => return self.scroll_or_type(key),
-        }
-        Update::redraw()
-    }
-
-    fn scroll_or_type(&mut self, key: Key) -> Update {
-        if let Some(by) = self.scrolled_by(key) {
-            self.scroll_plan(by);
-            return Update::redraw();
-        }
-        let Some(deletion) = &mut self.deletions.open else { return Update::default() };
-        if !deletion.type_key(key) {
-            return Update::default();
-        }
-        deletion.refused = None;
-        Update::redraw()
-    }
-
-    /// Returns how many lines a key scrolls the plan; `None` if it does not scroll, or may be
-    /// typed.
-    fn scrolled_by(&self, key: Key) -> Option<isize> {
-        let moves = [
-            (Command::Up, -1),
-            (Command::Down, 1),
-            (Command::PageUp, -self.page()),
-            (Command::PageDown, self.page()),
-            (Command::HalfPageDown, self.half_page()),
-        ];
-        let is_typed = self.deletions.open.as_ref().is_some_and(|deletion| deletion.may_be_typed(key));
-        let found = moves.into_iter().find(|(command, _)| self.settings.bindings.keys_of(*command).contains(&key));
-        found.filter(|_| !is_typed).map(|(_, by)| by)
-    }
-
-    fn scroll_plan(&mut self, by: isize) {
-        let end = self.popup().map_or(0, |shown| shown.end());
-        if let Some(deletion) = &mut self.deletions.open {
-            deletion.scroll.step(by, end);
-        }
-    }
-
-    fn confirm(&mut self, answer: &str) -> Update {
-        let (now, table) = (self.wall, self.live.table());
-        let Some(deletion) = &mut self.deletions.open else { return Update::default() };
-        deletion.plan_again(table, self.live.diagnosis(), &self.settings.bindings, now);
-        if !deletion.is_open() {
-            return Update::redraw();
-        }
-        if deletion.changed.is_some_and(|changed| now.since(changed) < MIN_READING_TIME) {
-            deletion.refused = Some("The plan changed just now: look again, then answer.".to_owned());
-            return Update::redraw();
-        }
-        match admin::confirm(deletion.plan(), answer) {
-            Ok(confirmed) => {
-                self.deletions.working = Some(Working::new(confirmed.what(), table));
-                self.deletions.open = None;
-                self.deletions.tags.clear();
-                Update::effect(Effect::Delete(Box::new(confirmed)))
-            }
-            Err(refused) => {
-                deletion.refused = Some(sentence(&refused.to_string()));
-                deletion.typed = Prompt::new(PromptPurpose::Confirmation, "");
-                Update::redraw()
-            }
-        }
     }
 }

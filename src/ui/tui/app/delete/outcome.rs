@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
-use super::super::{App, AuditReading, Effect, Filter, Rows, Screen, Update};
+use super::super::{AuditReading, Effect, Filter, Rows};
 use super::{Deletion, is_there, leaves};
-use crate::tui::app::{Notice, ScreenWorld, TimelineEntry};
+use crate::tui::app::{ScreenWorld, TimelineEntry};
 use crate::tui::keymap::Bindings;
 use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 use lockscope_live::admin::audit::{AuditEntry, AuditHistory};
@@ -24,7 +24,7 @@ pub struct Deletions {
     /// The plan that the user is asked to confirm.
     pub open: Option<Deletion>,
     /// The confirmed plan that is being carried out.
-    pub(super) working: Option<Working>,
+    pub working: Option<Working>,
     pub tags: Tags,
 }
 
@@ -74,16 +74,6 @@ impl Deletions {
             deletion.plan_again(live.table(), live.diagnosis(), bindings, now);
         }
     }
-
-    /// Ends the deletion under way. Returns what to show on the screen and in the timeline.
-    fn done(&mut self, outcomes: &[NodeOutcome], now: Timestamp) -> DeletionNews {
-        DeletionNews::new(outcomes, self.working.take(), now)
-    }
-
-    /// Forgets the confirmed plan, of which nothing was tried.
-    fn not_tried(&mut self) {
-        self.working = None;
-    }
 }
 
 /// The tagged contenders of the open lock, in the order of tagging. At most `MAX_TARGETS`, the
@@ -110,7 +100,7 @@ impl Tags {
 
     /// Toggles the tag of a contender. Returns `false` if `MAX_TARGETS` contenders are tagged
     /// already.
-    fn toggle(&mut self, path: ZnodePath, czxid: Zxid) -> bool {
+    pub fn toggle(&mut self, path: ZnodePath, czxid: Zxid) -> bool {
         if self.has(&path) {
             self.0.retain(|(tagged, _)| *tagged != path);
         } else if self.len() == MAX_TARGETS {
@@ -128,24 +118,6 @@ impl Tags {
     /// Drops the tags of contenders that are gone or were recreated under the same name.
     fn keep(&mut self, table: &LockTable) {
         self.0.retain(|(path, czxid)| is_there(table, path, *czxid));
-    }
-}
-
-impl App {
-    /// Toggles the tag of the selected contender, and selects the next one.
-    pub(in crate::tui::app) fn tag(&mut self) {
-        if let Some(why) = self.why_no_deletion() {
-            return self.show_failure(why);
-        }
-        let Some(row) = self.live.queue_rows().row(self.cursors.contenders.rank()) else {
-            return self.show_failure("There is no contender to tag.".to_owned());
-        };
-        let Some(path) = self.live.open_lock().map(|lock| lock.path_of(row.contender)) else { return };
-        if self.deletions.tags.toggle(path, row.contender.czxid) {
-            self.step(1);
-        } else {
-            self.show_failure(format!("One plan holds at most {MAX_TARGETS} nodes."));
-        }
     }
 }
 
@@ -201,14 +173,14 @@ impl Working {
 
 /// What the console reports about a finished deletion.
 #[derive(Debug)]
-struct DeletionNews {
+pub struct DeletionNews {
     /// The text of the notice, a few sentences.
-    text: String,
+    pub text: String,
     /// Whether a deletion or request failed, or an outcome is missing in the audit log.
-    failed: bool,
-    entries: Vec<TimelineEntry>,
+    pub failed: bool,
+    pub entries: Vec<TimelineEntry>,
     /// The deleted node and its lock, if exactly one node was deleted and nothing failed.
-    freed: Option<(ZnodePath, LockName)>,
+    pub freed: Option<(ZnodePath, LockName)>,
 }
 
 impl DeletionNews {
@@ -220,47 +192,6 @@ impl DeletionNews {
             entries: outcomes.iter().map(|outcome| timeline_entry(outcome, working.as_ref(), now)).collect(),
             freed: working.filter(|_| !failed).and_then(Working::freed),
         }
-    }
-}
-
-impl App {
-    /// Shows the outcome on every screen and in the timeline. Does not touch the table of locks,
-    /// which follows the ensemble.
-    pub(in crate::tui::app) fn deletion_done(&mut self, done: Result<Vec<NodeOutcome>, String>) -> Update {
-        match done {
-            Err(why) => {
-                self.deletions.not_tried();
-                self.show_failure(why);
-            }
-            Ok(outcomes) => {
-                let DeletionNews { text, failed, entries, freed } = self.deletions.done(&outcomes, self.wall);
-                for entry in entries {
-                    self.live.push(entry);
-                }
-                self.footer.notice = Some(Notice { freed, ..Notice::new(text, failed, self.wall) });
-                self.name_new_holder();
-            }
-        }
-        self.read_audit_again()
-    }
-
-    /// Adds the new holder to the notice of a deletion, once the table no longer has the deleted
-    /// node.
-    pub(in crate::tui::app) fn name_new_holder(&mut self) {
-        let (now, table) = (self.wall, self.live.table());
-        let Some(notice) = &mut self.footer.notice else { return };
-        let Some((_, lock)) = notice.freed.take_if(|(node, _)| table.position(node).is_none()) else { return };
-        if let Some(lock) = table.find(&lock.path, lock.name.as_deref()).and_then(|id| table.lock(id)) {
-            *notice = Notice::new(format!("{} {}", notice.text, holder_now(lock, table, now)), false, now);
-        }
-    }
-}
-
-fn holder_now(lock: &LockQueue, table: &LockTable, now: Timestamp) -> String {
-    let Some(holder) = lock.first_holder() else { return "Nobody holds the lock now.".to_owned() };
-    match table.identity_of(holder) {
-        ClientIdentity { session: None, name: None, .. } => format!("It is now held by {}.", lock.path_of(holder)),
-        client => format!("It is now held by {}.", client.in_sentence(now)),
     }
 }
 
@@ -366,19 +297,19 @@ impl AuditLog {
     }
 
     /// Asks for a read of the log. During a read, asks for another one afterwards.
-    fn read(&mut self) -> Option<Effect> {
+    pub fn read(&mut self) -> Option<Effect> {
         self.path.as_ref()?;
         self.again = self.reading;
         (!std::mem::replace(&mut self.reading, true)).then_some(Effect::ReadAudit)
     }
 
     /// Asks for another read after an entry was written, if the log was read before.
-    fn read_again(&mut self) -> Option<Effect> {
+    pub fn read_again(&mut self) -> Option<Effect> {
         if self.was_read || self.reading { self.read() } else { None }
     }
 
     /// Stores what was read. Asks for another read if an entry was written meanwhile.
-    fn store(&mut self, reading: AuditReading) -> Option<Effect> {
+    pub fn store(&mut self, reading: AuditReading) -> Option<Effect> {
         (self.reading, self.was_read) = (false, true);
         self.unwritable = reading.unwritable;
         match reading.history {
@@ -408,22 +339,5 @@ impl Rows<String> for AuditLog {
 
     fn id(&self, rank: usize) -> Option<String> {
         self.entry(rank).map(|entry| entry.id.clone())
-    }
-}
-
-impl App {
-    /// Opens the audit log and reads it again.
-    pub(in crate::tui::app) fn open_audit(&mut self) -> Update {
-        self.go(Screen::Audit);
-        Update { redraw: true, effects: self.audit.read().into_iter().collect() }
-    }
-
-    /// Reads the log again after an entry was written.
-    fn read_audit_again(&mut self) -> Update {
-        Update { redraw: true, effects: self.audit.read_again().into_iter().collect() }
-    }
-
-    pub(in crate::tui::app) fn audit_read(&mut self, reading: AuditReading) -> Update {
-        Update { redraw: true, effects: self.audit.store(reading).into_iter().collect() }
     }
 }

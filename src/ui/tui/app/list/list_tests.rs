@@ -23,16 +23,13 @@ enum FruitOrder {
 }
 
 impl ListOrder for FruitOrder {
-    const ALL: &'static [Self] = &[Self::Name, Self::Length, Self::Colour];
+    type Column = Self;
+    const TABLE: &'static [(Self, &'static str, Self)] = &[
+        (Self::Name, "name", Self::Name),
+        (Self::Length, "length", Self::Length),
+        (Self::Colour, "colour", Self::Colour),
+    ];
     const POINTS_DOWN: bool = false;
-
-    fn id(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Length => "length",
-            Self::Colour => "colour",
-        }
-    }
 }
 
 impl Basket {
@@ -106,10 +103,6 @@ impl ListScreen<Basket> for FruitList {
 
     fn columns(&self) -> &'static [Column<FruitOrder>] {
         COLUMNS
-    }
-
-    fn order_by(&self, column: FruitOrder) -> Option<FruitOrder> {
-        Some(column)
     }
 
     fn rows<'a>(&self, basket: &'a Basket) -> impl Rows<&'static str> + 'a {

@@ -13,32 +13,19 @@ use lockscope_model::summary::EnsembleFacts;
 pub struct Ensembles;
 
 impl ListOrder for EnsembleOrder {
-    const ALL: &'static [Self] = &[
-        Self::Worst,
-        Self::New,
-        Self::Longest,
-        Self::Findings,
-        Self::Contenders,
-        Self::Locks,
-        Self::Changes,
-        Self::State,
-        Self::Ensemble,
+    type Column = EnsembleColumn;
+    const TABLE: &'static [(Self, &'static str, EnsembleColumn)] = &[
+        (Self::Worst, "worst", EnsembleColumn::Worst),
+        (Self::New, "new", EnsembleColumn::New),
+        (Self::Longest, "longest", EnsembleColumn::Longest),
+        (Self::Findings, "findings", EnsembleColumn::Findings),
+        (Self::Contenders, "contenders", EnsembleColumn::Contenders),
+        (Self::Locks, "locks", EnsembleColumn::Locks),
+        (Self::Changes, "changes", EnsembleColumn::Changes),
+        (Self::State, "state", EnsembleColumn::State),
+        (Self::Ensemble, "ensemble", EnsembleColumn::Ensemble),
     ];
     const POINTS_DOWN: bool = true;
-
-    fn id(self) -> &'static str {
-        match self {
-            Self::Worst => "worst",
-            Self::Ensemble => "ensemble",
-            Self::State => "state",
-            Self::Locks => "locks",
-            Self::Contenders => "contenders",
-            Self::Longest => "longest",
-            Self::Findings => "findings",
-            Self::Changes => "changes",
-            Self::New => "new",
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,21 +81,6 @@ impl ListScreen<App> for Ensembles {
 
     fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
         app.chosen_columns(Screen::Ensembles)
-    }
-
-    fn order_by(&self, column: EnsembleColumn) -> Option<EnsembleOrder> {
-        Some(match column {
-            EnsembleColumn::Ensemble => EnsembleOrder::Ensemble,
-            EnsembleColumn::State => EnsembleOrder::State,
-            EnsembleColumn::Locks => EnsembleOrder::Locks,
-            EnsembleColumn::Contenders => EnsembleOrder::Contenders,
-            EnsembleColumn::Longest => EnsembleOrder::Longest,
-            EnsembleColumn::Findings => EnsembleOrder::Findings,
-            EnsembleColumn::New => EnsembleOrder::New,
-            EnsembleColumn::Changes => EnsembleOrder::Changes,
-            EnsembleColumn::Worst => EnsembleOrder::Worst,
-            EnsembleColumn::Servers => return None,
-        })
     }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<Arc<str>> + 'a {

@@ -57,33 +57,28 @@ impl Rows<HistoryId> for HistoryRows<'_> {
     }
 }
 
-impl App {
+impl HistoryList {
     /// Returns the history of the lock that was opened last: first the past, oldest first, and then
     /// the current holders.
-    fn history(&self) -> impl Iterator<Item = HistoryRow<'_>> {
-        let world = self.world();
+    fn entries(app: &App) -> impl Iterator<Item = HistoryRow<'_>> {
+        let world = app.world();
         let past = world.opened().into_iter().flat_map(|lock| world.histories().of(lock));
         let past = past.map(|(number, entry)| HistoryRow { id: HistoryId::Past(*number), entry: Cow::Borrowed(entry) });
         let lock = world.open_lock();
         let holders = lock.into_iter().flat_map(|lock| lock.rows(0..lock.holding().min(MAX_HOLDERS)));
         let holders = holders.map(|row| {
-            let stay = Stay::of(row.contender, world.table(), self.now());
+            let stay = Stay::of(row.contender, world.table(), app.now());
             HistoryRow { id: HistoryId::Holder(row.contender.id()), entry: Cow::Owned(HistoryEntry::Stay(stay)) }
         });
-        past.chain(holders).filter(|row| takes_history_entry(&self.history_filter, &row.entry))
+        past.chain(holders).filter(|row| takes_history_entry(&app.history_filter, &row.entry))
     }
 
     /// Returns the number of rows before the filter, and the number of entries that were dropped.
-    pub fn history_size(&self) -> (usize, u64) {
-        let world = self.world();
+    pub fn size(app: &App) -> (usize, u64) {
+        let world = app.world();
         let Some(lock) = world.opened() else { return (0, 0) };
         let holders = world.open_lock().map_or(0, |lock| lock.holding().min(MAX_HOLDERS));
         (world.histories().of(lock).count() + holders, world.histories().forgotten(lock))
-    }
-
-    /// Returns the entry that is selected in History.
-    pub(in crate::tui::app) fn selected_history_entry(&self) -> Option<HistoryRow<'_>> {
-        self.history().nth(self.cursors.history.rank())
     }
 }
 
@@ -139,7 +134,7 @@ const HISTORY_COLUMNS: &[Column<HistoryColumn>] = &[
 impl ListScreen<App> for HistoryList {
     type Id = HistoryId;
     type Row<'a> = HistoryRow<'a>;
-    type Order = FixedOrder;
+    type Order = FixedOrder<HistoryColumn>;
     type Column = HistoryColumn;
 
     fn columns(&self) -> &'static [Column<HistoryColumn>] {
@@ -151,11 +146,11 @@ impl ListScreen<App> for HistoryList {
     }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<HistoryId> + 'a {
-        HistoryRows(app.history().collect())
+        HistoryRows(Self::entries(app).collect())
     }
 
     fn row<'a>(&self, app: &'a App, rank: usize) -> Option<HistoryRow<'a>> {
-        app.history().nth(rank)
+        Self::entries(app).nth(rank)
     }
 
     cursor_in!(history: HistoryId);
@@ -174,7 +169,7 @@ impl ListScreen<App> for HistoryList {
     }
 
     fn session(&self, app: &App) -> Option<SessionId> {
-        match &*app.selected_history_entry()?.entry {
+        match &*self.row(app, app.cursors.history.rank())?.entry {
             HistoryEntry::Stay(stay) => stay.session,
             HistoryEntry::Finding { finding, .. } => {
                 let lock = app.world().open_lock()?;
@@ -187,7 +182,7 @@ impl ListScreen<App> for HistoryList {
     /// Returns the path of the entry's node, even if the node is gone. For an entry without a node,
     /// returns the path of the lock.
     fn node(&self, app: &App) -> Option<ZnodePath> {
-        let row = app.selected_history_entry()?;
+        let row = self.row(app, app.cursors.history.rank())?;
         let node = match &*row.entry {
             HistoryEntry::Stay(stay) => Some(&*stay.node),
             HistoryEntry::Finding { finding, .. } => finding.node.as_deref(),
@@ -216,7 +211,7 @@ impl ListScreen<App> for HistoryList {
 
     fn exported(&self, app: &App) -> Result<String, String> {
         let lock = app.opened().ok_or("No lock is open.")?;
-        let rows: Vec<_> = app.history().collect();
+        let rows: Vec<_> = Self::entries(app).collect();
         let stays =
             || rows.iter().filter_map(|row| if let HistoryEntry::Stay(stay) = &*row.entry { Some(stay) } else { None });
         app.as_json(HistoryExport {
@@ -229,7 +224,7 @@ impl ListScreen<App> for HistoryList {
                 .map(|stay| StayFacts::new(lock, stay))
                 .collect(),
             findings: rows.iter().filter_map(|row| FindingRowFacts::new(lock, &row.entry)).collect(),
-            forgotten: app.history_size().1,
+            forgotten: Self::size(app).1,
         })
     }
 }
@@ -386,13 +381,6 @@ struct TimelineExport<'a> {
     happenings: Vec<TimelineLine<'a>>,
 }
 
-impl App {
-    /// Returns the entry that is selected in Timeline.
-    pub(in crate::tui::app) fn selected_timeline_entry(&self) -> Option<&TimelineEntry> {
-        TimelineList.row(self, self.cursors.timeline.rank())
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimelineColumn {
     Time,
@@ -425,7 +413,7 @@ const TIMELINE_COLUMNS: &[Column<TimelineColumn>] = &[
 impl ListScreen<App> for TimelineList {
     type Id = u64;
     type Row<'a> = &'a TimelineEntry;
-    type Order = FixedOrder;
+    type Order = FixedOrder<TimelineColumn>;
     type Column = TimelineColumn;
 
     fn columns(&self) -> &'static [Column<TimelineColumn>] {
@@ -529,7 +517,7 @@ const AUDIT_COLUMNS: &[Column<AuditColumn>] = &[
 impl ListScreen<App> for AuditEntries {
     type Id = String;
     type Row<'a> = &'a AuditEntry;
-    type Order = FixedOrder;
+    type Order = FixedOrder<AuditColumn>;
     type Column = AuditColumn;
 
     fn columns(&self) -> &'static [Column<AuditColumn>] {

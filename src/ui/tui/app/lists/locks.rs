@@ -39,34 +39,20 @@ impl LockRow<'_> {
 }
 
 impl ListOrder for LockOrder {
-    const ALL: &'static [Self] = &[
-        Self::Severity,
-        Self::Waiting,
-        Self::Held,
-        Self::Oldest,
-        Self::Acquisitions,
-        Self::Herd,
-        Self::Chain,
-        Self::Lock,
-        Self::Recipe,
-        Self::Holder,
+    type Column = LockColumn;
+    const TABLE: &'static [(Self, &'static str, LockColumn)] = &[
+        (Self::Severity, "severity", LockColumn::Finding),
+        (Self::Waiting, "waiting", LockColumn::Waiting),
+        (Self::Held, "held", LockColumn::Held),
+        (Self::Oldest, "oldest", LockColumn::Oldest),
+        (Self::Acquisitions, "acq/s", LockColumn::Acquisitions),
+        (Self::Herd, "herd/s", LockColumn::Herd),
+        (Self::Chain, "chain/s", LockColumn::Chain),
+        (Self::Lock, "lock", LockColumn::Lock),
+        (Self::Recipe, "recipe", LockColumn::Recipe),
+        (Self::Holder, "holder", LockColumn::Holder),
     ];
     const POINTS_DOWN: bool = true;
-
-    fn id(self) -> &'static str {
-        match self {
-            Self::Severity => "severity",
-            Self::Lock => "lock",
-            Self::Recipe => "recipe",
-            Self::Holder => "holder",
-            Self::Held => "held",
-            Self::Waiting => "waiting",
-            Self::Oldest => "oldest",
-            Self::Acquisitions => "acq/s",
-            Self::Herd => "herd/s",
-            Self::Chain => "chain/s",
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,22 +98,6 @@ impl ListScreen<App> for LockList {
 
     fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
         app.chosen_columns(Screen::Locks)
-    }
-
-    fn order_by(&self, column: LockColumn) -> Option<LockOrder> {
-        Some(match column {
-            LockColumn::Lock => LockOrder::Lock,
-            LockColumn::Recipe => LockOrder::Recipe,
-            LockColumn::Holder => LockOrder::Holder,
-            LockColumn::Held => LockOrder::Held,
-            LockColumn::Waiting => LockOrder::Waiting,
-            LockColumn::Oldest => LockOrder::Oldest,
-            LockColumn::Acquisitions => LockOrder::Acquisitions,
-            LockColumn::Herd => LockOrder::Herd,
-            LockColumn::Chain => LockOrder::Chain,
-            LockColumn::Finding => LockOrder::Severity,
-            LockColumn::Data | LockColumn::Holding => return None,
-        })
     }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<LockId> + 'a {

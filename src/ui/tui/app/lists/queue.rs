@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use indexset::BTreeSet;
 use rustc_hash::FxHashMap;
 
-use super::super::{App, Cursor, ListScreen, Screen, TimelineEntry};
+use super::super::{App, ListScreen, Screen, TimelineEntry};
 use crate::tui::app::list::FixedOrder;
 use crate::tui::app::{Filter, Pane, Rows};
 use crate::tui::picture::{LineState, PictureRow, QueuePicture, RowId, RowState, RowTrouble, WatchLine};
@@ -41,6 +41,13 @@ impl QueueList {
             facts.watching = app.fleets().watched_by(lock, &row).unwrap_or(WatchTarget::Unknown);
         }
         QueueRow { lock, row, facts }
+    }
+
+    /// Returns the node of the selected contender in `rows`; for an empty queue, the lock's parent.
+    fn selected_node(app: &App, rows: QueueRows<'_>) -> Option<ZnodePath> {
+        let lock = rows.queue?;
+        let selected = app.cursors.contenders.selected(&rows);
+        selected.or_else(|| lock.is_empty().then(|| lock.path().clone()))
     }
 }
 
@@ -112,7 +119,7 @@ fn known_columns(app: &App) -> Vec<Column<QueueColumn>> {
 impl ListScreen<App> for QueueList {
     type Id = ZnodePath;
     type Row<'a> = QueueRow<'a>;
-    type Order = FixedOrder;
+    type Order = FixedOrder<QueueColumn>;
     type Column = QueueColumn;
 
     fn columns(&self) -> &'static [Column<QueueColumn>] {
@@ -176,11 +183,8 @@ impl ListScreen<App> for QueueList {
         self.row(app, self.cursor(app).rank())?.row.contender.session()
     }
 
-    /// Returns the contender's node; for an empty queue, the lock's parent.
     fn node(&self, app: &App) -> Option<ZnodePath> {
-        let lock = app.world().open_lock()?;
-        let selected = self.cursor(app).selected(&app.world().queue_rows());
-        selected.or_else(|| lock.is_empty().then(|| lock.path().clone()))
+        Self::selected_node(app, app.world().queue_rows())
     }
 
     fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {
@@ -198,11 +202,8 @@ impl ListScreen<App> for QueueList {
         app.locks_as_json(vec![lock])
     }
 
-    /// Returns the contender's node; for an empty queue, the lock's parent.
     fn deletable(&self, app: &App) -> Vec<ZnodePath> {
-        let Some(lock) = app.live.open_lock() else { return Vec::new() };
-        let selected = self.cursor(app).selected(&app.live.queue_rows());
-        selected.or_else(|| lock.is_empty().then(|| lock.path().clone())).into_iter().collect()
+        Self::selected_node(app, app.live.queue_rows()).into_iter().collect()
     }
 
     fn changes_with_time(&self, app: &App) -> bool {
@@ -472,26 +473,25 @@ impl Rows<u64> for TimelineRows<'_> {
     }
 }
 
-impl App {
+impl QueueList {
     /// Whether Queue shows its picture in place of the list.
-    pub fn shows_queue_picture(&self) -> bool {
-        self.navigation.screen == Screen::Queue
-            && self.slow_motion().wants_queue_picture()
-            && self.world().open_lock().is_some_and(|lock| !lock.is_empty())
+    pub fn shows_picture(app: &App) -> bool {
+        app.navigation.screen == Screen::Queue
+            && app.slow_motion().shows_queue_picture
+            && app.world().open_lock().is_some_and(|lock| !lock.is_empty())
     }
 
     /// The first `most` contenders of the open queue, ignoring the filter. Linear in `most`.
-    pub fn queue_picture(&self, most: usize) -> QueuePicture {
-        let Some(lock) = self.world().open_lock() else { return QueuePicture::default() };
+    pub fn picture(app: &App, most: usize) -> QueuePicture {
+        let Some(lock) = app.world().open_lock() else { return QueuePicture::default() };
         let most = most.min(QueuePicture::MAX_ROWS);
-        let contenders: Vec<QueueRow<'_>> =
-            (0..lock.len().min(most)).filter_map(|position| self.queue_row_at(lock, position)).collect();
+        let contenders: Vec<_> = lock.rows(0..lock.len().min(most)).map(|row| Self::known(app, lock, row)).collect();
         let mut rows = Vec::new();
         if contenders.iter().any(|shown| shown.facts.watching == WatchTarget::Parent) {
             rows.push(parent_row(lock));
         }
         rows.extend(contenders.iter().map(|shown| contender_row(lock, shown)));
-        let watchers = self.world().table_at(self.now()).waiters(lock).map(|watchers| watchers.sessions);
+        let watchers = app.world().table_at(app.now()).waiters(lock).map(|watchers| watchers.sessions);
         let watchers = watchers.unwrap_or_default();
         let room = most.saturating_sub(rows.len());
         rows.extend(watchers.iter().take(room).enumerate().map(|(at, session)| watcher_row(at, *session)));
@@ -499,27 +499,22 @@ impl App {
         QueuePicture { rows, hidden, ..QueuePicture::default() }
     }
 
-    fn queue_row_at<'a>(&'a self, lock: &'a LockQueue, position: usize) -> Option<QueueRow<'a>> {
-        Some(QueueList::known(self, lock, lock.row(position)?))
-    }
-
     /// The session of a row of the picture; `None` when the row has none.
-    pub fn session_in_picture(&self, id: RowId) -> Option<SessionId> {
+    pub fn session_in_picture(app: &App, id: RowId) -> Option<SessionId> {
         let RowId::Client(number) = id else { return None };
-        let lock = self.world().open_lock()?;
+        let lock = app.world().open_lock()?;
         match usize::try_from(number).ok()? {
             at if at >= WATCHERS_FROM => {
-                self.world().table_at(self.now()).waiters(lock)?.sessions.get(at - WATCHERS_FROM).copied()
+                app.world().table_at(app.now()).waiters(lock)?.sessions.get(at - WATCHERS_FROM).copied()
             }
             position => lock.row(position)?.contender.session(),
         }
     }
 
     /// The row of the selected contender.
-    pub fn selected_in_picture(&self) -> Option<RowId> {
-        let cursor: &Cursor<_> = QueueList.cursor(self);
-        let node = cursor.selected(&self.world().queue_rows())?;
-        let (_, position) = self.world().table().position(&node)?;
+    pub fn selected_in_picture(app: &App) -> Option<RowId> {
+        let node = app.cursors.contenders.selected(&app.world().queue_rows())?;
+        let (_, position) = app.world().table().position(&node)?;
         Some(RowId::Client(position as u64))
     }
 }

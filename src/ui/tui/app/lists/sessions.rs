@@ -27,19 +27,16 @@ use lockscope_model::text::human::{countdown, duration};
 pub struct SessionList;
 
 impl ListOrder for SessionOrder {
-    const ALL: &'static [Self] = &[Self::Liveness, Self::Holds, Self::Waits, Self::Client, Self::Heard, Self::Session];
+    type Column = SessionColumn;
+    const TABLE: &'static [(Self, &'static str, SessionColumn)] = &[
+        (Self::Liveness, "liveness", SessionColumn::Liveness),
+        (Self::Holds, "holds", SessionColumn::Holds),
+        (Self::Waits, "waits", SessionColumn::Waits),
+        (Self::Client, "client", SessionColumn::Client),
+        (Self::Heard, "heard", SessionColumn::Heard),
+        (Self::Session, "session", SessionColumn::Session),
+    ];
     const POINTS_DOWN: bool = false;
-
-    fn id(self) -> &'static str {
-        match self {
-            Self::Liveness => "liveness",
-            Self::Holds => "holds",
-            Self::Waits => "waits",
-            Self::Client => "client",
-            Self::Heard => "heard",
-            Self::Session => "session",
-        }
-    }
 }
 
 #[derive(Serialize)]
@@ -93,15 +90,8 @@ impl ListScreen<App> for SessionList {
     }
 
     fn order_by(&self, column: SessionColumn) -> Option<SessionOrder> {
-        Some(match column {
-            SessionColumn::Session => SessionOrder::Session,
-            SessionColumn::Client | SessionColumn::ClientOrSession => SessionOrder::Client,
-            SessionColumn::Liveness => SessionOrder::Liveness,
-            SessionColumn::Heard => SessionOrder::Heard,
-            SessionColumn::Holds => SessionOrder::Holds,
-            SessionColumn::Waits => SessionOrder::Waits,
-            _ => return None,
-        })
+        let shown = if column == SessionColumn::ClientOrSession { SessionColumn::Client } else { column };
+        SessionOrder::TABLE.iter().find(|(_, _, sorted)| *sorted == shown).map(|(order, ..)| *order)
     }
 
     /// Places the columns. If the session column does not fit, the client column shows the
@@ -376,7 +366,7 @@ const PLACE_COLUMNS: &[Column<PlaceColumn>] = &[
 impl ListScreen<App> for SessionPlaces {
     type Id = SessionPlace;
     type Row<'a> = SessionPlaceRow<'a>;
-    type Order = FixedOrder;
+    type Order = FixedOrder<PlaceColumn>;
     type Column = PlaceColumn;
 
     fn columns(&self) -> &'static [Column<PlaceColumn>] {
@@ -393,7 +383,7 @@ impl ListScreen<App> for SessionPlaces {
 
     fn row<'a>(&self, app: &'a App, rank: usize) -> Option<SessionPlaceRow<'a>> {
         let world = app.world();
-        let place = world.session_detail().places().get(rank)?;
+        let place = world.session_detail().places.get(rank)?;
         let lock = world.table().lock(place.lock);
         let position = place.node.as_ref().and_then(|node| world.table().position(node));
         let row = lock.zip(position).filter(|(lock, (id, _))| lock.id() == *id);
@@ -437,7 +427,7 @@ impl ListScreen<App> for SessionPlaces {
     }
 
     fn session(&self, app: &App) -> Option<SessionId> {
-        app.world().session_detail().session()
+        app.world().session_detail().session
     }
 
     fn node(&self, app: &App) -> Option<ZnodePath> {
@@ -449,9 +439,9 @@ impl ListScreen<App> for SessionPlaces {
     fn exported(&self, app: &App) -> Result<String, String> {
         let (world, detail) = (app.world(), app.world().session_detail());
         let at = world.table_at(app.now());
-        let found = detail.session().and_then(|session| session_locks(at).remove(&session));
+        let found = detail.session.and_then(|session| session_locks(at).remove(&session));
         let sessions = found.iter().map(|row| SessionFacts::new(row, at)).collect();
-        let entries = detail.events().iter().rev().filter_map(|number| world.timeline().get(*number));
+        let entries = detail.events.iter().rev().filter_map(|number| world.timeline().get(*number));
         app.as_json(SessionExport { sessions, happenings: entries.map(TimelineLine::new).collect() })
     }
 
@@ -462,7 +452,7 @@ impl ListScreen<App> for SessionPlaces {
     fn rebuild_rows(&self, app: &mut App) {
         let now = app.now();
         let world = app.shown_world_mut();
-        if let Some(session) = world.session_detail().session() {
+        if let Some(session) = world.session_detail().session {
             world.read_session(session, now);
         }
     }
@@ -497,47 +487,22 @@ pub struct SessionWatches {
 /// shown.
 #[derive(Clone, Debug, Default)]
 pub struct SessionDetail {
-    session: Option<SessionId>,
-    holds: usize,
-    places: Vec<SessionPlace>,
+    /// The session; `None` until a session is opened.
+    pub session: Option<SessionId>,
+    /// The number of locks that the session holds.
+    pub holds: usize,
+    /// The session's requests: first the locks that it holds, then those that it waits for, each in
+    /// the order of the locks' paths.
+    pub places: Vec<SessionPlace>,
     ranks: FxHashMap<SessionPlace, usize>,
-    watches: SessionWatches,
+    pub watches: SessionWatches,
     /// The events' numbers in the timeline, the newest first.
-    events: Vec<u64>,
-    has_older_events: bool,
+    pub events: Vec<u64>,
+    /// Whether older events exist that are not listed.
+    pub has_older_events: bool,
 }
 
 impl SessionDetail {
-    /// The session; `None` until a session is opened.
-    pub fn session(&self) -> Option<SessionId> {
-        self.session
-    }
-
-    /// The number of locks that the session holds.
-    pub fn holds(&self) -> usize {
-        self.holds
-    }
-
-    /// The session's requests: first the locks that it holds, then those that it waits for, each in
-    /// the order of the locks' paths.
-    pub fn places(&self) -> &[SessionPlace] {
-        &self.places
-    }
-
-    pub fn watches(&self) -> &SessionWatches {
-        &self.watches
-    }
-
-    /// The numbers of the session's events in the timeline, the newest first.
-    pub fn events(&self) -> &[u64] {
-        &self.events
-    }
-
-    /// Whether older events exist that are not listed.
-    pub fn has_older_events(&self) -> bool {
-        self.has_older_events
-    }
-
     /// Reads the details of a session. Linear in the number of contenders, so this runs once a
     /// second, and only while the page is shown.
     pub fn read(&mut self, session: SessionId, table_at: TableAt<'_>, timeline: &Timeline<TimelineEntry>) {

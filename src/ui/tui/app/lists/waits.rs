@@ -22,7 +22,7 @@ pub struct WaitList;
 impl ListScreen<App> for WaitList {
     type Id = WaitId;
     type Row<'a> = &'a WaitRow;
-    type Order = FixedOrder;
+    type Order = FixedOrder<()>;
     /// The rows are lines of text.
     type Column = ();
 

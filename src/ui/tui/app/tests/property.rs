@@ -54,7 +54,7 @@ proptest! {
     fn lists_kept_up_are_lists_made_afresh(
         before in prop::collection::vec(change(), 0..30),
         during in prop::collection::vec(change(), 0..60),
-        by in prop::sample::select(LockOrder::ALL.to_vec()),
+        by in prop::sample::select(LockOrder::all().collect::<Vec<_>>()),
         lock in prop::sample::select(vec!["/m", "/rw", "/s"]),
         filter in prop::sample::select(vec!["", "1", "worker-2", "lease"]),
     ) {

@@ -220,7 +220,7 @@ fn sessions_list_endangered_sessions_first_and_open_the_locks_they_wait_for() {
     assert_eq!(selected_session(&app), 7);
     press(&mut app, "\n");
     assert_eq!(app.screen(), Screen::Session);
-    assert_eq!(app.world().session_detail().session(), Some(session(7)));
+    assert_eq!(app.world().session_detail().session, Some(session(7)));
     press(&mut app, "j\n");
     assert_eq!(app.opened().unwrap().path.as_str(), "/locks/billing", "it holds orders, and waits for this");
     assert_eq!(number(selected_contender(&app)), 4900, "on its own node");

@@ -7,7 +7,7 @@ use crate::tui::testing::{at, curator, gone, live, press, seen, session};
 use lockscope_base::znode::SessionId;
 
 fn shown(app: &App) -> Option<SessionId> {
-    app.world().session_detail().session().filter(|_| app.screen() == Screen::Session)
+    app.world().session_detail().session.filter(|_| app.screen() == Screen::Session)
 }
 
 fn text_of(app: &App, title: &str) -> String {
@@ -33,9 +33,9 @@ fn opening_a_lock_of_a_session_selects_the_node_of_the_session() {
     let mut app = with_many(SIZE);
     press(&mut app, ":session 0x1000a2b3c400007\n");
     let places = app.world().session_detail().len();
-    assert_eq!((places, app.world().session_detail().holds()), (4, 3));
+    assert_eq!((places, app.world().session_detail().holds), (4, 3));
     for rank in 0..places {
-        let wanted = app.world().session_detail().places()[rank].clone();
+        let wanted = app.world().session_detail().places[rank].clone();
         press(&mut app, &format!("g{}\n", "j".repeat(rank)));
         assert_eq!(app.screen(), Screen::Queue);
         assert_eq!(app.world().open_lock().map(lockscope_model::queue::LockQueue::id), Some(wanted.lock));
@@ -108,8 +108,8 @@ fn the_last_200_events_of_a_session_are_listed_newest_first() {
     }
     press(&mut app, ":session 0x1000a2b3c400007\n");
     let detail = app.world().session_detail();
-    assert!(detail.events().len() == 200 && detail.has_older_events());
-    assert!(detail.events().is_sorted_by(|newer, older| newer > older));
+    assert!(detail.events.len() == 200 && detail.has_older_events);
+    assert!(detail.events.is_sorted_by(|newer, older| newer > older));
     let events = text_of(&app, "What happened to it");
     assert!(events.lines().next().unwrap().contains("/locks/busy 6299"), "{events}");
     assert!(events.ends_with("Timeline has older events."));
@@ -123,8 +123,8 @@ fn the_page_is_updated_when_the_session_releases() {
     app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
     app.update(Event::Tick, later(1));
     let detail = app.world().session_detail();
-    assert!(detail.is_empty(), "{:?}", detail.places());
-    assert_eq!(detail.events().len(), 1);
+    assert!(detail.is_empty(), "{:?}", detail.places);
+    assert_eq!(detail.events.len(), 1);
     press(&mut app, "\n");
     assert!(app.notice().unwrap().failed, "there is nothing to open");
 }

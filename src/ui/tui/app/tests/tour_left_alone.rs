@@ -62,7 +62,7 @@ fn any_key_restores_the_speed_and_keeps_its_meaning() {
     let update = app.update(Event::Key(Key::Char('1')), later(90));
     assert_eq!(orders(&update), [FleetCommand::Hold(false); 2]);
     assert!(update.redraw && !says_so(&app));
-    assert_eq!((app.screen(), app.slow_motion().speed()), (Screen::Locks, Speed::Full));
+    assert_eq!((app.screen(), app.slow_motion().speed), (Screen::Locks, Speed::Full));
     assert_eq!(wait(&mut app, 91..=149), []);
     assert_eq!(wait(&mut app, 150..=150), [FleetCommand::Hold(true); 2], "a minute after the last key");
 }
@@ -77,12 +77,12 @@ fn an_unbound_key_restores_the_speed_too() {
 #[test]
 fn a_key_restores_the_slow_motion_of_before() {
     let mut app = touring(false);
-    assert_eq!(app.slow_motion().speed(), Speed::EveryTwoSeconds, "so the first step begins");
+    assert_eq!(app.slow_motion().speed, Speed::EveryTwoSeconds, "so the first step begins");
     wait(&mut app, 1..=60);
     assert!(says_so(&app));
     let update = app.update(Event::Key(Key::Char('1')), later(61));
     assert_eq!(orders(&update), [FleetCommand::Hold(true); 2]);
-    assert_eq!(app.slow_motion().speed(), Speed::EveryTwoSeconds);
+    assert_eq!(app.slow_motion().speed, Speed::EveryTwoSeconds);
 }
 
 #[test]

@@ -53,7 +53,7 @@ const CLIENT_WIDTH: usize = 32;
 /// Draws both fleets, or the only one.
 pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let fleets = view.app.fleets();
-    let large = view.app.slow_motion().is_large() || area.height >= LINES_FOR_LARGE_RATIO;
+    let large = view.app.slow_motion().is_large || area.height >= LINES_FOR_LARGE_RATIO;
     let large_ratio = large && fleets.is_pair() && area.height > LARGE_RATIO_HEIGHT + 10;
     let gap = u16::from(area.height >= LINES_FOR_LARGE_RATIO);
     let strip = if large_ratio { LARGE_RATIO_HEIGHT + gap } else { 1 };
@@ -70,9 +70,9 @@ pub fn draw_queue(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let app = view.app;
     let panel = list::panel(&QueueList, view, app.world().open_lock().map_or(0, LockQueue::len));
     let inner = panel.draw(area, buffer, view.theme);
-    let mut picture = app.queue_picture(usize::from(inner.height) + 1);
+    let mut picture = QueueList::picture(app, usize::from(inner.height) + 1);
     for row in &mut picture.rows {
-        let session = app.session_in_picture(row.id);
+        let session = QueueList::session_in_picture(app, row.id);
         let room = (usize::from(inner.width) / 3).min(CLIENT_WIDTH);
         if let Some(session) = session.filter(|_| matches!(row.id, RowId::Client(_))) {
             let who = who_is(view, session, room);
@@ -85,8 +85,8 @@ pub fn draw_queue(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         flying: &[],
         requests: &[],
         now: app.now(),
-        selected: app.selected_in_picture(),
-        spacing: if app.slow_motion().is_large() { 2 } else { 1 },
+        selected: QueueList::selected_in_picture(app),
+        spacing: if app.slow_motion().is_large { 2 } else { 1 },
     };
     rows::draw(view, &shown, inner, buffer);
 }
@@ -98,8 +98,8 @@ fn draw_side(view: View<'_>, side: FleetSide, fleet: &FleetView, area: Rect, buf
     let bottom_right = legend(view, fleet, bottom.as_ref(), area.width);
     let bottom = bottom.map(|(text, style)| Bottom::new(text, style));
     let inner = Panel { bottom, bottom_right, ..panel }.draw(area, buffer, theme);
-    let Some(status) = fleet.status().filter(|_| !matches!(fleet.phase(), Phase::Ended(_) | Phase::Failed(_))) else {
-        let why = match fleet.phase() {
+    let Some(status) = fleet.status().filter(|_| !matches!(fleet.phase, Phase::Ended(_) | Phase::Failed(_))) else {
+        let why = match &fleet.phase {
             Phase::Failed(why) => format!("{why}."),
             Phase::Ended(_) => "The test clients are gone.".to_owned(),
             Phase::Running | Phase::Stopping => "The clients connect.".to_owned(),
@@ -109,15 +109,15 @@ fn draw_side(view: View<'_>, side: FleetSide, fleet: &FleetView, area: Rect, buf
     };
     let used = draw_figures(view, fleet, status, inner, buffer);
     let mut room = Rect { y: inner.y + used, height: inner.height.saturating_sub(used), ..inner };
-    let picture = fleet.replay().picture();
+    let picture = fleet.replay.picture();
     let rows = picture.rows.len() + picture.hidden + usize::from(picture.outside_count > 0);
     room.height -= draw_resource(view, &status.resource, rows, room, buffer);
-    let spacing = if view.app.slow_motion().is_large() && usize::from(room.height) >= 2 * rows { 2 } else { 1 };
+    let spacing = if view.app.slow_motion().is_large && usize::from(room.height) >= 2 * rows { 2 } else { 1 };
     let selected = (view.app.side() == side).then(|| view.app.selected_client()).flatten();
     let shown = DrawnQueue {
         picture,
-        flying: fleet.replay().flying(),
-        requests: fleet.replay().requests(),
+        flying: fleet.replay.flying(),
+        requests: fleet.replay.requests(),
         now: view.app.now(),
         selected: selected.map(|client| RowId::Client(u64::from(client.id.0))),
         spacing,
@@ -129,7 +129,7 @@ fn draw_side(view: View<'_>, side: FleetSide, fleet: &FleetView, area: Rect, buf
 fn bottom(view: View<'_>, fleet: &FleetView, columns: u16) -> Option<(String, Style)> {
     let status = fleet.status()?;
     let room = usize::from(columns).saturating_sub(6);
-    let (text, style) = match fleet.replay().gap() {
+    let (text, style) = match fleet.replay.gap() {
         Some(ReplayGap::NotRecorded(entries)) => {
             (format!("{} entries were not recorded: drawn again", count(entries)), view.theme.wait)
         }
@@ -187,16 +187,16 @@ pub fn draw_figures(view: View<'_>, fleet: &FleetView, status: &FleetStatus, are
     };
     let plain = |counts: WakeCounts| [counts.woken, counts.in_vain, counts.requests].map(count);
     let now = if status.stepped {
-        line("this step", plain(fleet.replay().step_counts()))
+        line("this step", plain(fleet.replay.step_counts()))
     } else {
-        let rates = fleet.wake_rates().per_second();
+        let rates = fleet.wake_rates.per_second();
         line("a second", rates.map_or_else(|| ["-"; 3].map(str::to_owned), |rates| rates.map(rate)))
     };
     let titles = if room > FIGURE_WIDTH { ["woken", "in vain", "requests"] } else { ["woken", "vain", "reqs"] };
     let lines = [
         (line("", titles.map(str::to_owned)), theme.title),
         (now, theme.strong),
-        (line("all", plain(fleet.replay().total_counts())), theme.text),
+        (line("all", plain(fleet.replay.total_counts())), theme.text),
     ];
     let mut used = 0;
     for (text, style) in lines {
@@ -243,7 +243,7 @@ pub fn draw_ratio(view: View<'_>, area: Rect, large: bool, buffer: &mut Buffer) 
             write_line(Line::from(line).right_aligned(), first, buffer);
         }
     }
-    let style = if view.app.slow_motion().is_stopped() { theme.wait } else { theme.strong };
+    let style = if view.app.slow_motion().is_stopped { theme.wait } else { theme.strong };
     write_line(Span::styled(format!(" {speed}"), style), first, buffer);
     if large {
         draw_large(
@@ -268,11 +268,11 @@ fn draw_large(view: View<'_>, comparison: Option<&EventRatio<'_>>, area: Rect, b
     write_line(Span::styled(view.fit(&sentence(comparison), room, Keep::Start), theme.strong), line(0), buffer);
     let why = "for each hand-over; woken since the start:";
     write_line(Span::styled(view.fit(why, room, Keep::Start), theme.dim), line(1), buffer);
-    let names = [comparison.more, comparison.less].map(|(fleet, _)| fleet.scenario().algorithm.name());
+    let names = [comparison.more, comparison.less].map(|(fleet, _)| fleet.scenario.algorithm.name());
     let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
     let rows = [(comparison.more, theme.wait), (comparison.less, theme.good)];
     for (at, ((fleet, woken), style)) in (2_u16..).zip(rows) {
-        let name = fleet.scenario().algorithm.name();
+        let name = fleet.scenario.algorithm.name();
         let figure = count(woken);
         let bar = room.saturating_sub(longest + width(&figure) + 2);
         let full = filled(bar.min(60), woken, comparison.more.1.max(comparison.less.1));
@@ -297,7 +297,7 @@ fn times(times: f64) -> String {
 }
 
 fn sentence(comparison: &EventRatio<'_>) -> String {
-    let name = |fleet: &FleetView| fleet.scenario().algorithm.name();
+    let name = |fleet: &FleetView| fleet.scenario.algorithm.name();
     format!("the watch events: {} / {}", name(comparison.more.0), name(comparison.less.0))
 }
 
@@ -305,7 +305,7 @@ fn compare(view: View<'_>) -> Option<EventRatio<'_>> {
     let fleets = view.app.fleets();
     let side = |side| {
         let fleet = fleets.fleet(side)?;
-        let woken = fleet.replay().total_counts().woken;
+        let woken = fleet.replay.total_counts().woken;
         let acquisitions = fleet.status()?.totals.acquisitions;
         #[expect(clippy::cast_precision_loss, reason = "a ratio is rounded anyway")]
         let each = woken as f64 / acquisitions as f64;
@@ -318,9 +318,9 @@ fn compare(view: View<'_>) -> Option<EventRatio<'_>> {
 
 fn speed(view: View<'_>) -> String {
     let motion = view.app.slow_motion();
-    match (motion.is_stopped(), motion.speed()) {
+    match (motion.is_stopped, motion.speed) {
         (true, _) => "stopped".to_owned(),
-        (false, _) if motion.is_idle() => "slow: nobody looks".to_owned(),
+        (false, _) if motion.is_idle => "slow: nobody looks".to_owned(),
         (false, Speed::Full) => "full speed".to_owned(),
         (false, speed) => format!("slow motion: {}", speed.title()),
     }

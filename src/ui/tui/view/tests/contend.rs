@@ -27,7 +27,7 @@ fn motley(size: (u16, u16)) -> App {
     all[5].session = None;
     all[6] = client(7, ClientState::Ready);
     all[7] = client(8, ClientState::Failed);
-    let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
+    let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario.clone();
     deliver(&mut app, FleetSide::Left, status(&scenario, 12_500, all, totals(412, 50)));
     press(&mut app, "jjjj");
     app
@@ -35,7 +35,7 @@ fn motley(size: (u16, u16)) -> App {
 
 fn frozen_holder(size: (u16, u16)) -> App {
     let mut app = running(size, 10);
-    let scenario = app.fleets().fleet(FleetSide::Right).unwrap().scenario().clone();
+    let scenario = app.fleets().fleet(FleetSide::Right).unwrap().scenario.clone();
     deliver(&mut app, FleetSide::Right, outlived(&scenario));
     press(&mut app, "\t");
     app
@@ -43,7 +43,7 @@ fn frozen_holder(size: (u16, u16)) -> App {
 
 fn over(size: (u16, u16)) -> App {
     let mut app = after(running(size, 50), "X");
-    let herd = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
+    let herd = app.fleets().fleet(FleetSide::Left).unwrap().scenario.clone();
     app.update(Event::FleetEnded { side: FleetSide::Left, outcome: Box::new(outcome(&herd, Some(0))) }, NOW);
     let why =
         "no sockets for so many test clients: Too many open files (os error 24); ask for fewer, or raise the limit \
@@ -158,7 +158,7 @@ fn hostile_or_huge_troubles_and_tokens_shift_no_column() {
         all[0].trouble = Some("\u{1b}[2J\u{202e}".repeat(50));
         all[0].token = Some(Zxid(i64::MAX));
         (all[0].events, all[0].acquisitions, all[0].expired) = (u64::MAX, u64::MAX, u32::MAX);
-        let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
+        let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario.clone();
         let huge = FleetTotals { acquisitions: u64::MAX / 2, events: u64::MAX, bytes_down: u64::MAX, ..totals(1, 1) };
         deliver(&mut app, FleetSide::Left, status(&scenario, u64::MAX / 2, all, huge));
         let shown = picture(&app, size);
@@ -179,12 +179,12 @@ proptest! {
     ) {
         let mut app = running((80, 24), 10);
         app.update(Event::Resize(told.0, told.1), NOW);
-        let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
+        let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario.clone();
         deliver(&mut app, FleetSide::Left, status(&scenario, 13_000, clients(many), totals(400, 50)));
         press(&mut app, &String::from_iter(keys));
         picture(&app, size);
         app.update(Event::Resize(size.0, size.1), NOW);
         picture(&app, size);
-        prop_assert!(app.fleets().each().all(|(_, crew)| !matches!(crew.phase(), Phase::Failed(_))));
+        prop_assert!(app.fleets().each().all(|(_, crew)| !matches!(crew.phase, Phase::Failed(_))));
     }
 }

@@ -257,7 +257,7 @@ fn arrows_show_the_events_in_flight_and_nothing_else() {
             pair.step();
             for _ in 0..40 {
                 pair.pass(50);
-                let replays = || pair.app.fleets().each().map(|(_, fleet)| fleet.replay());
+                let replays = || pair.app.fleets().each().map(|(_, fleet)| &fleet.replay);
                 let events = replays().map(|replay| replay.flying().len()).sum::<usize>();
                 let requests = replays().map(|replay| replay.requests().len()).sum::<usize>();
                 let shown = picture(&pair.app, size);

@@ -6,7 +6,7 @@ use crate::tui::testing::fleets::{outcome, running, writing};
 use crate::tui::testing::{NOW, press};
 
 fn end(app: &mut App, side: FleetSide) {
-    let scenario = app.fleets().fleet(side).unwrap().scenario().clone();
+    let scenario = app.fleets().fleet(side).unwrap().scenario.clone();
     app.update(Event::FleetEnded { side, outcome: Box::new(outcome(&scenario, Some(0))) }, NOW);
 }
 

@@ -15,10 +15,10 @@ fn crew(app: &App, side: FleetSide) -> &crate::tui::app::FleetView {
 #[test]
 fn rates_cover_the_last_seconds() {
     let mut app = running(SIZE, 5);
-    let rate = |app: &App, side| format!("{:.0}", crew(app, side).rates().acquisitions().unwrap());
+    let rate = |app: &App, side| format!("{:.0}", crew(app, side).rates.acquisitions().unwrap());
     assert_eq!((rate(&app, FleetSide::Left), rate(&app, FleetSide::Right)), ("30".to_owned(), "130".to_owned()));
-    assert_eq!(format!("{:.0}", crew(&app, FleetSide::Left).rates().events().unwrap()), "1500");
-    let scenario = crew(&app, FleetSide::Left).scenario().clone();
+    assert_eq!(format!("{:.0}", crew(&app, FleetSide::Left).rates.events().unwrap()), "1500");
+    let scenario = crew(&app, FleetSide::Left).scenario.clone();
     let last = crew(&app, FleetSide::Left).status().unwrap().totals.acquisitions;
     for second in 13..20 {
         deliver(&mut app, FleetSide::Left, status(&scenario, second * 1000, clients(5), totals(last, 50)));
@@ -29,23 +29,23 @@ fn rates_cover_the_last_seconds() {
 #[test]
 fn the_rate_history_has_a_value_for_each_second_of_the_last_minute() {
     let mut app = running(SIZE, 5);
-    let seconds = crew(&app, FleetSide::Right).rates().seconds();
+    let seconds = crew(&app, FleetSide::Right).rates.seconds();
     assert_eq!(seconds.len(), 13);
     assert_eq!(&seconds[2..12], [130; 10], "an event for each acquisition");
-    assert_eq!(crew(&app, FleetSide::Right).rates().highest(), 130);
-    let scenario = crew(&app, FleetSide::Right).scenario().clone();
+    assert_eq!(crew(&app, FleetSide::Right).rates.highest(), 130);
+    let scenario = crew(&app, FleetSide::Right).scenario.clone();
     let all = totals(1_430 + 600, 1);
     deliver(&mut app, FleetSide::Right, status(&scenario, 18_000, clients(5), all));
-    let seconds = crew(&app, FleetSide::Right).rates().seconds();
+    let seconds = crew(&app, FleetSide::Right).rates.seconds();
     assert_eq!(&seconds[13..], [100; 6], "what came in six seconds is spread over them");
     deliver(&mut app, FleetSide::Right, status(&scenario, 500_000, clients(5), totals(2_030, 1)));
-    assert_eq!(crew(&app, FleetSide::Right).rates().seconds(), [0; 60]);
+    assert_eq!(crew(&app, FleetSide::Right).rates.seconds(), [0; 60]);
 }
 
 #[test]
 fn a_status_redraws_only_the_screens_that_show_it() {
     let mut app = running(SIZE, 5);
-    let scenario = crew(&app, FleetSide::Left).scenario().clone();
+    let scenario = crew(&app, FleetSide::Left).scenario.clone();
     let next = |ms, many| status(&scenario, ms, clients(many), totals(900, 50));
     assert!(deliver(&mut app, FleetSide::Left, next(13_000, 5)).redraw);
     press(&mut app, "1");
@@ -65,7 +65,7 @@ fn the_console_ticks_while_clients_run() {
 #[test]
 fn the_client_with_the_newest_token_is_the_holder() {
     let mut app = running(SIZE, 10);
-    let scenario = crew(&app, FleetSide::Right).scenario().clone();
+    let scenario = crew(&app, FleetSide::Right).scenario.clone();
     deliver(&mut app, FleetSide::Right, outlived(&scenario));
     assert_eq!(crew(&app, FleetSide::Right).holder(), Some((ClientId(2), Zxid(8_589_934_777))));
 }
@@ -78,7 +78,7 @@ fn told(app: &App) -> String {
 fn a_frozen_holder_that_outlived_its_session_is_shown_with_both_tokens() {
     let mut app = running(SIZE, 10);
     assert_eq!(told(&app), "");
-    let scenario = crew(&app, FleetSide::Right).scenario().clone();
+    let scenario = crew(&app, FleetSide::Right).scenario.clone();
     deliver(&mut app, FleetSide::Right, outlived(&scenario));
     assert_eq!(
         told(&app),
@@ -99,7 +99,7 @@ fn a_frozen_holder_that_outlived_its_session_is_shown_with_both_tokens() {
 #[test]
 fn a_violation_is_shown_as_a_violation() {
     let mut app = running(SIZE, 10);
-    let scenario = crew(&app, FleetSide::Left).scenario().clone();
+    let scenario = crew(&app, FleetSide::Left).scenario.clone();
     let mut wrong = status(&scenario, 60_000, clients(10), totals(400, 50));
     wrong.totals.violations = 1;
     wrong.overlaps = vec![Overlap {

@@ -16,7 +16,7 @@ fn ordered(app: &mut App, keys: &str) -> (FleetSide, FleetCommand) {
 
 /// Reports these clients as the state of the herd.
 fn now(app: &mut App, clients: Vec<lockscope_lab::contend::ClientStatus>) {
-    let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
+    let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario.clone();
     deliver(app, FleetSide::Left, status(&scenario, 13_000, clients, totals(400, 50)));
 }
 
@@ -131,7 +131,7 @@ fn shift_x_stops_both_fleets_and_notices_report_their_ends() {
     assert!(app.has_fleets(), "they are still leaving");
     assert_eq!(press(&mut app, "X").effects, [], "once is enough");
     for (side, left) in [(FleetSide::Left, Some(0)), (FleetSide::Right, Some(2))] {
-        let scenario = app.fleets().fleet(side).unwrap().scenario().clone();
+        let scenario = app.fleets().fleet(side).unwrap().scenario.clone();
         app.update(Event::FleetEnded { side, outcome: Box::new(outcome(&scenario, left)) }, NOW);
         assert_eq!(app.notice().unwrap().failed, left != Some(0));
     }
@@ -145,7 +145,7 @@ fn a_failed_fleet_says_why_and_the_other_runs_on() {
     let why = "no sockets for so many test clients".to_owned();
     app.update(Event::FleetFailed { side: FleetSide::Left, why: why.clone() }, NOW);
     assert!(app.notice().unwrap().text.contains(&why));
-    assert_eq!(*app.fleets().fleet(FleetSide::Left).unwrap().phase(), Phase::Failed(why));
+    assert_eq!(app.fleets().fleet(FleetSide::Left).unwrap().phase, Phase::Failed(why));
     assert_eq!(press(&mut app, "X").effects, [Effect::StopFleet(FleetSide::Right)]);
 }
 
@@ -153,7 +153,7 @@ fn a_failed_fleet_says_why_and_the_other_runs_on() {
 fn a_paused_screen_keeps_its_clients_and_commands_still_reach_them() {
     let mut app = running(SIZE, 9);
     press(&mut app, "jp");
-    let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
+    let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario.clone();
     let later = status(&scenario, 13_000, clients(9), totals(9_999, 1));
     assert!(!deliver(&mut app, FleetSide::Left, later).redraw);
     assert_ne!(app.fleets().fleet(FleetSide::Left).unwrap().status().unwrap().totals.acquisitions, 9_999);

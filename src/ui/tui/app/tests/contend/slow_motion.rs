@@ -25,7 +25,7 @@ fn both(order: FleetCommand) -> Vec<(FleetSide, FleetCommand)> {
 
 /// Returns both fleets, which the test steps through.
 fn fleets(app: &App) -> [SteppedFleet; 2] {
-    FleetSide::BOTH.map(|side| SteppedFleet::new(app.fleets().fleet(side).unwrap().scenario().clone(), 6))
+    FleetSide::BOTH.map(|side| SteppedFleet::new(Scenario::clone(&app.fleets().fleet(side).unwrap().scenario), 6))
 }
 
 fn tell(app: &mut App, fleets: &mut [SteppedFleet; 2]) -> Vec<(FleetSide, FleetCommand)> {
@@ -59,9 +59,9 @@ fn slow_motion_holds_both_sides_and_full_speed_releases_them() {
     assert!(!app.shows_picture(), "the list comes first");
     assert_eq!(orders(&press(&mut app, ",")), both(FleetCommand::Hold(true)));
     assert!(app.shows_picture(), "slow motion is there to be seen");
-    assert_eq!(app.slow_motion().speed(), Speed::TenPerSecond);
+    assert_eq!(app.slow_motion().speed, Speed::TenPerSecond);
     assert_eq!(orders(&press(&mut app, ".")), both(FleetCommand::Hold(false)));
-    assert_eq!(app.slow_motion().speed(), Speed::Full);
+    assert_eq!(app.slow_motion().speed, Speed::Full);
     press(&mut app, "w");
     assert!(!app.shows_picture());
 }
@@ -71,7 +71,7 @@ fn both_sides_step_at_the_same_time_at_the_chosen_speed() {
     let mut app = running(SIZE, 6);
     let mut fleets = fleets(&app);
     press(&mut app, ",,,,");
-    assert_eq!(app.slow_motion().speed(), Speed::OnePerSecond);
+    assert_eq!(app.slow_motion().speed, Speed::OnePerSecond);
     assert_eq!(tell(&mut app, &mut fleets), []);
     for _ in 0..5 {
         let played = pass(&mut app, 1_000);
@@ -103,7 +103,7 @@ fn space_stops_and_resumes_and_the_right_arrow_plays_one_step() {
     let mut app = running(SIZE, 6);
     let mut fleets = fleets(&app);
     assert_eq!(orders(&press(&mut app, " ")), both(FleetCommand::Hold(true)));
-    assert!(app.slow_motion().is_stopped());
+    assert!(app.slow_motion().is_stopped);
     tell(&mut app, &mut fleets);
     assert_eq!(pass(&mut app, 10_000), [], "nobody steps by itself");
     let now = app.clock();
@@ -118,7 +118,7 @@ fn space_stops_and_resumes_and_the_right_arrow_plays_one_step() {
 fn a_fleet_that_ignores_a_command_gets_it_again() {
     let mut app = running(SIZE, 6);
     press(&mut app, ",");
-    let scenario: Scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
+    let scenario: Scenario = Scenario::clone(&app.fleets().fleet(FleetSide::Left).unwrap().scenario);
     let free = || Arc::new(status(&scenario, 14_000, Vec::new(), lockscope_lab::contend::FleetTotals::default()));
     let now = app.clock();
     let told = orders(&app.update(Event::Fleet { side: FleetSide::Left, status: free() }, now));

@@ -91,7 +91,7 @@ fn clients_do_not_start_while_others_run() {
     press(&mut app, "c");
     assert!(app.prompt().is_none(), "they are still leaving");
     for side in FleetSide::BOTH {
-        let scenario = app.fleets().fleet(side).unwrap().scenario().clone();
+        let scenario = app.fleets().fleet(side).unwrap().scenario.clone();
         let outcome = Box::new(outcome(&scenario, Some(0)));
         app.update(crate::tui::app::Event::FleetEnded { side, outcome }, NOW);
     }
