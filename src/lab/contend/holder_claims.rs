@@ -6,7 +6,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::{ClientId, Overlap, ResourceStatus, ResourceWrite};
+use super::{ClientId, Overlap};
 use lockscope_base::znode::Zxid;
 use lockscope_lock::{Access, Algorithm};
 
@@ -132,33 +132,10 @@ impl HolderClaims {
     }
 }
 
-/// The resource that a fleet's lock protects. It refuses a token that is lower than one that has
-/// written.
-#[derive(Debug, Default)]
-pub struct Resource(ResourceStatus);
-
-impl Resource {
-    /// Records a write of a client, and returns whether it is accepted.
-    pub fn write(&mut self, client: ClientId, token: Zxid, now: Duration) -> ResourceWrite {
-        let accepted = self.0.highest.is_none_or(|highest| token >= highest);
-        if accepted {
-            (self.0.highest, self.0.writer) = (Some(token), Some(client));
-            self.0.accepted += 1;
-        } else {
-            self.0.rejected += 1;
-            self.0.last_rejected = Some((client, token, now));
-        }
-        ResourceWrite { token, accepted }
-    }
-
-    pub fn status(&self) -> ResourceStatus {
-        self.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contend::ResourceStatus;
 
     const NOW: Duration = Duration::from_secs(1);
 
@@ -226,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_token_may_write_until_a_higher_one_has_written() {
-        let mut resource = Resource::default();
+        let mut resource = ResourceStatus::default();
         let (early, late) = (Duration::from_secs(1), Duration::from_secs(2));
         let mut write = |client, token, now| resource.write(ClientId(client), Zxid(token), now).accepted;
         assert!(write(1, 5, early) && write(1, 5, early) && write(2, 7, early));
@@ -238,6 +215,6 @@ mod tests {
             rejected: 1,
             last_rejected: Some((ClientId(1), Zxid(5), late)),
         };
-        assert_eq!(resource.status(), expected);
+        assert_eq!(resource, expected);
     }
 }

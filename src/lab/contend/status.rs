@@ -378,6 +378,22 @@ pub struct ResourceStatus {
     pub last_rejected: Option<(ClientId, Zxid, Duration)>,
 }
 
+impl ResourceStatus {
+    /// Records a write of a client, and returns whether it is accepted. A token that is lower than
+    /// one that has written is refused.
+    pub(super) fn write(&mut self, client: ClientId, token: Zxid, now: Duration) -> ResourceWrite {
+        let accepted = self.highest.is_none_or(|highest| token >= highest);
+        if accepted {
+            (self.highest, self.writer) = (Some(token), Some(client));
+            self.accepted += 1;
+        } else {
+            self.rejected += 1;
+            self.last_rejected = Some((client, token, now));
+        }
+        ResourceWrite { token, accepted }
+    }
+}
+
 /// The action that the next step lets a client take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextStep {

@@ -13,7 +13,7 @@ use hdrhistogram::Histogram;
 use tokio::sync::oneshot;
 
 use super::client_stats::{ClientProcess, ClientStats, MAX_MICROS, WireCounts, micros, quantiles};
-use super::holder_claims::{HolderClaim, HolderClaims, Resource};
+use super::holder_claims::{HolderClaim, HolderClaims};
 use super::status::Passed;
 use super::stepping::{LetGo, StepQueue, StepTicket, TraceLog};
 use super::{ClientId, ClientState, FleetTotals, MAX_OVERLAPS, NextStep, Overlap, ResourceStatus, TraceStep};
@@ -46,7 +46,7 @@ pub struct Tally {
     wire_of_left: WireCounts,
     /// `None` for a semaphore: each of its holders holds something else, and a lower token is no
     /// fault there.
-    resource: Option<Resource>,
+    resource: Option<ResourceStatus>,
     pub(super) trace: TraceLog,
     pub(super) steps: StepQueue,
 }
@@ -69,7 +69,7 @@ impl Tally {
             deletions,
             parts: RunParts::of(planned),
             wire_of_left: WireCounts::default(),
-            resource: (!matches!(algorithm, Algorithm::Semaphore(_))).then(Resource::default),
+            resource: (!matches!(algorithm, Algorithm::Semaphore(_))).then(ResourceStatus::default),
             trace: TraceLog::default(),
             steps: StepQueue::default(),
         }
@@ -344,7 +344,7 @@ impl Tally {
     }
 
     pub fn resource(&self) -> ResourceStatus {
-        self.resource.as_ref().map(Resource::status).unwrap_or_default()
+        self.resource.unwrap_or_default()
     }
 
     fn wire(&self) -> WireCounts {

@@ -1,4 +1,4 @@
-//! Writes a scrape as text, in the OpenMetrics format and in Prometheus' own, and answers the
+//! Writes a scrape as text, in the `OpenMetrics` format and in Prometheus' own, and answers the
 //! health check of the exporter.
 //!
 //! The format wants all series of a family in one place, so the series of several contexts are

@@ -10,7 +10,7 @@ use zookeeper_client::{Error, MultiWriteError, MultiWriteResult, SessionState, S
 use super::super::plan::NeededGuard;
 use super::super::{Action, PlannedNode, RecreationGuard};
 use super::sent::{Raise, Raised, Sent, UnansweredDeletion, counts, is_answer};
-use super::{Ending, Examine, Reexamined, reexamine};
+use super::{Ending, Examine, reexamine};
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::Zxid;
 use lockscope_requests::{Requests, Write};
@@ -332,11 +332,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
         let found = reexamine(self.examine, self.action, self.node).await;
         self.examined = Instant::now();
-        match found {
-            Reexamined::Same => None,
-            // The callers have settled earlier requests without an answer, so this result holds.
-            Reexamined::Ended(ending) => Some(ending),
-        }
+        // The callers have settled earlier requests without an answer, so this result holds.
+        found
     }
 
     /// Fails without a connection. The client library would keep a request and send it later.

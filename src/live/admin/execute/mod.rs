@@ -65,30 +65,18 @@ pub trait Examine: Send {
     }
 }
 
-/// The result of a new examination.
-enum Reexamined {
-    /// The confirmed facts are still true.
-    Same,
-    /// The node must not be touched.
-    Ended(Ending),
-}
-
-async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNode) -> Reexamined {
-    let unknown = |why: &str| {
-        Reexamined::Ended(Ending::NotDone {
-            why: format!("it could not be looked at again before the deletion: {why}"),
-        })
-    };
+/// Examines a node again. Returns `None` if the confirmed facts are still true; otherwise the node
+/// must not be touched.
+async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNode) -> Option<Ending> {
+    let unknown =
+        |why: &str| Ending::NotDone { why: format!("it could not be looked at again before the deletion: {why}") };
     match timeout(EXAMINATION_TIMEOUT, examine.examine(node)).await {
         // The execution finds out whether the node is gone, and reports it.
-        Ok(Ok(None)) => Reexamined::Same,
-        Ok(Ok(Some(now))) if now.czxid != node.czxid => Reexamined::Same,
-        Ok(Ok(Some(now))) => match outdated(action, node, &now) {
-            Some(what) => Reexamined::Ended(Ending::Changed { what }),
-            None => Reexamined::Same,
-        },
-        Ok(Err(why)) => unknown(&why),
-        Err(_) => unknown("the servers gave no answer in time"),
+        Ok(Ok(None)) => None,
+        Ok(Ok(Some(now))) if now.czxid != node.czxid => None,
+        Ok(Ok(Some(now))) => outdated(action, node, &now).map(|what| Ending::Changed { what }),
+        Ok(Err(why)) => Some(unknown(&why)),
+        Err(_) => Some(unknown("the servers gave no answer in time")),
     }
 }
 
@@ -125,13 +113,13 @@ pub async fn execute(
 #[doc(hidden)]
 pub async fn execute_over(
     session: impl DeletionSession,
-    permission: &Permission,
+    _permission: &Permission,
     plan: &DeletePlan,
     log: &mut impl IntentLog,
     patience: Duration,
     examine: &mut impl Examine,
 ) -> Vec<NodeOutcome> {
-    let mut run = PlanRun { session: Some(session), permission, action: plan.action(), patience, examine };
+    let mut run = PlanRun { session: Some(session), action: plan.action(), patience, examine };
     let mut outcomes: Vec<Option<NodeOutcome>> = plan.nodes().iter().map(|_| None).collect();
     let mut last = None;
     for index in plan.execution_order() {
@@ -160,7 +148,6 @@ pub async fn execute_over(
 struct PlanRun<'a, S, E> {
     /// `None` after it was closed because there was no answer.
     session: Option<S>,
-    permission: &'a Permission,
     action: Action,
     patience: Duration,
     examine: &'a mut E,
@@ -173,8 +160,7 @@ impl<S: DeletionSession, E: Examine> PlanRun<'_, S, E> {
             return NodeOutcome::new(node, Ending::NotDone { why });
         };
         let client = session.requests();
-        let NodeRun { outcome, in_time } =
-            delete_over(client, self.permission, node, self.action, self.patience, self.examine).await;
+        let NodeRun { outcome, in_time } = delete_over(client, node, self.action, self.patience, self.examine).await;
         if in_time {
             self.session = Some(session);
         } else {
@@ -195,13 +181,12 @@ struct NodeRun {
 /// Examines one node and carries out the action on it, within `patience` after the examination.
 async fn delete_over(
     client: &dyn Requests,
-    _permission: &Permission,
     node: &PlannedNode,
     action: Action,
     patience: Duration,
     examine: &mut impl Examine,
 ) -> NodeRun {
-    if let Reexamined::Ended(ending) = reexamine(examine, action, node).await {
+    if let Some(ending) = reexamine(examine, action, node).await {
         return NodeRun { outcome: NodeOutcome::new(node, ending), in_time: true };
     }
     let mut deleter = NodeDeleter::new(client, node, action, examine);
