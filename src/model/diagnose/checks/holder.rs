@@ -289,7 +289,7 @@ fn waits_for_long(context: &LockContext<'_>) -> bool {
 fn may_be_stuck(context: &LockContext<'_>, standstill: &Standstill<'_>) -> bool {
     !is_likely_election(context.lock)
         && standstill.at_most() >= context.thresholds.stuck_after
-        && !context.table_at.table().was_handed_on_since_read(context.lock)
+        && !context.lock.was_handed_on_since_read()
 }
 
 fn describe_stuck(context: &LockContext<'_>, standstill: &Standstill<'_>) -> Finding {
@@ -324,9 +324,9 @@ impl Check for HeldLong {
         if lock.holding() == 0 {
             return;
         }
-        let Some(promised) = table.held_at_most(lock) else { return };
+        let Some(promised) = table.elections().held_at_most(lock) else { return };
         for holder in lock.rows(0..lock.holding().min(MAX_SUSPICIONS)) {
-            let held = table.hold_bounds(holder.contender, context.now());
+            let held = table.clock().hold_bounds(holder.contender, context.now());
             // A hold that may be past the promise is an open question until its bounds decide it.
             found.extend(
                 held.filter(|held| held.at_most > promised).map(|held| judge_hold(context, &holder, held, promised)),

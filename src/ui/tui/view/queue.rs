@@ -73,7 +73,7 @@ fn watchers(view: View<'_>, lock: &LockQueue, placed: &[Placed<QueueColumn>], ar
             match column.key {
                 QueueColumn::State | QueueColumn::StateAndWatches => state(view, ContenderState::Waits),
                 QueueColumn::Session => Cell::new(session(*id, width, theme.signs.charset), plain),
-                QueueColumn::Client => client(view, &app.world().table().identity(*id), width),
+                QueueColumn::Client => client(view, &app.world().table().clients().identity(*id), width),
                 // Since when the session waits is unknown.
                 QueueColumn::Liveness => {
                     let (owner, expires_in) = table_at.owner_state(*id, app.now());
@@ -150,7 +150,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
             None if !contender.is_read() => Cell::new(signs.unknown, theme.dim),
             None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
         },
-        QueueColumn::Client => client(view, &view.app.world().table().identity_of(contender), width),
+        QueueColumn::Client => client(view, &view.app.world().table().clients().identity_of(contender), width),
         QueueColumn::Liveness => {
             let (text, style) = life(view, facts.owner, facts.expires_in);
             let text = countdown_of(view, contender.session(), facts, width).unwrap_or(text);
@@ -168,7 +168,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
         QueueColumn::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
         QueueColumn::Age => Cell::new(duration(view.app.server_now().since(contender.created_at)), plain),
         QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches if row.state == ContenderState::Holds => {
-            let bounds = view.app.world().table().hold_bounds(contender, view.app.now());
+            let bounds = view.app.world().table().clock().hold_bounds(contender, view.app.now());
             let held = bounds
                 .filter(|_| !view.app.knows_nothing())
                 .map(|HoldBounds { at_least, at_most }| format!("held {}", bounded(at_least, at_most, signs.charset)));

@@ -191,8 +191,8 @@ fn place_cell(view: View<'_>, row: &SessionPlaceRow<'_>, column: Placed<PlaceCol
             ContenderState::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
         },
         PlaceColumn::For => {
-            let held = table.hold_bounds(contender.contender, app.now()).filter(|_| holds);
-            let waited = || duration(app.now().since(contender.contender.contends_since(table.clock_ahead_ms())));
+            let held = table.clock().hold_bounds(contender.contender, app.now()).filter(|_| holds);
+            let waited = || duration(app.now().since(contender.contender.contends_since(table.clock().ahead_ms())));
             let text = held.map_or_else(waited, |held| bounded(held.at_least, held.at_most, signs.charset));
             Cell::new(text, plain)
         }
@@ -370,16 +370,16 @@ fn client_of(view: View<'_>, row: &WaitRow) -> Option<ClientIdentity> {
         (WaitKind::InCircle { holds, .. }, _) => holder(view, Some(holds), session),
         (WaitKind::Through(_) | WaitKind::Waiter, Some(node)) => {
             let table = view.app.world().table();
-            row.lock.map_or_else(|| table.identity(session), |lock| table.identity_at(lock, node, session))
+            row.lock.map_or_else(|| table.clients().identity(session), |lock| table.identity_at(lock, node, session))
         }
-        (WaitKind::Through(_) | WaitKind::Waiter, None) => view.app.world().table().identity(session),
+        (WaitKind::Through(_) | WaitKind::Waiter, None) => view.app.world().table().clients().identity(session),
         _ => holder(view, row.lock, session),
     })
 }
 
 fn holder(view: View<'_>, lock: Option<LockId>, session: SessionId) -> ClientIdentity {
     let table = view.app.world().table();
-    lock.map_or_else(|| table.identity(session), |lock| table.identity_of_holder(lock, session))
+    lock.map_or_else(|| table.clients().identity(session), |lock| table.identity_of_holder(lock, session))
 }
 
 fn parts_width(parts: &[(String, Style)]) -> usize {
