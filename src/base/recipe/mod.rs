@@ -1,5 +1,5 @@
 //! The meaning of a child's name: which library made it, which kind of lock it belongs to, its role
-//! there, and what it waits for. Each family of recipes has a file.
+//! there, and what it waits for.
 //!
 //! Pure: a name comes in, a meaning goes out. [`read`] knows one name alone. [`Classifier`] also
 //! knows the neighbours, since a semaphore spreads over two parents, and assigns a node to a lock.

@@ -3,7 +3,7 @@
 //!
 //! [`TableAt`] joins a [`LockTable`](crate::queue::LockTable) with its
 //! [`ServerView`](crate::server_view::ServerView). [`Diagnosis`] turns both into [`Finding`]s:
-//! `checks` has one file per kind, and `code` has one row per kind. [`Waits`] is the graph of
+//! `checks` has a check per kind, and `finding` a row per kind. [`Waits`] is the graph of
 //! sessions that wait for each other, across locks.
 //!
 //! # What is found

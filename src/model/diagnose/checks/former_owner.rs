@@ -159,7 +159,7 @@ const STALE_OWNER_REMEDY: &str = "restart that process: its earlier session keep
 ///
 /// - The same client, by its name and host, waits behind its own node with a newer session.
 /// - The holder's session has no connection, its host has a newer session that queues nowhere, and
-///   the lock is an election. [`adopted`](self) reports the same of any lock at once, as
+///   the lock is an election. [`AdoptedNode`] reports the same of any lock at once, as
 ///   a hint.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct StaleOwner;

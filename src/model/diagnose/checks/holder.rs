@@ -102,7 +102,7 @@ fn describe_expiring(context: &LockContext<'_>, row: &ContenderRow<'_>, left: Op
 const SILENT_REMEDY: &str = "look at that process and its network: it may be paused or cut off; if it stays silent, the servers delete the node when the session expires";
 
 /// Reported from half of the session timeout on, while the connection exists. Without a connection
-/// the holder is [expiring](self). A pause that ends before the next view is not
+/// the holder is [expiring](ExpiringHolder). A pause that ends before the next view is not
 /// reported.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct SilentHolder;
@@ -218,7 +218,7 @@ fn suspect_idle(
 
 /// Names the node by which the holder's session also waits, as the end of a sentence; empty if there
 /// is none. A client that forgot a node while it waited looks so when its turn has come.
-/// [`self_blocked`](super::deadlock) reports a session that held before it queued again.
+/// [`SelfBlocked`](super::deadlock::SelfBlocked) reports a session that held before it queued again.
 fn behind_itself(context: &LockContext<'_>, row: &ContenderRow<'_>) -> String {
     let of_session = row.contender.session().and_then(|session| context.repeated.get(&session));
     let behind = of_session.into_iter().flatten().find(|position| **position >= context.lock.holding());
