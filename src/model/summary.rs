@@ -103,7 +103,7 @@ impl EnsembleSummary {
             servers_trouble: ServerTrouble::of(view),
             locks: table.lock_count(),
             contenders: table.contender_count(),
-            longest_wait: oldest.map(|oldest| table.server_time(until).since(oldest)),
+            longest_wait: oldest.map(|oldest| table.clock().server_time(until).since(oldest)),
             counts,
             verdict: Verdict::of_now(table, diagnosis).kind(),
             open_checks: diagnosis.last_look().map_or(0, |look| look.open_count(Severity::Warning)),

@@ -101,7 +101,7 @@ impl<'a> LockContext<'a> {
 
     /// Returns what is remembered about this election.
     pub fn election_record(&self) -> Option<&'a ElectionRecord> {
-        self.table_at.table().election_record(self.lock)
+        self.table_at.table().elections().record(self.lock)
     }
 
     /// Returns the leaders and candidates of this election that have gone and are not in its queue
@@ -114,7 +114,10 @@ impl<'a> LockContext<'a> {
     /// Returns whether a client that has gone is in the queue now, by its name. It may have queued
     /// with a new session before its old one ended.
     pub fn is_back(&self, departure: &Departure) -> bool {
-        departure.client.name_of_one_client().is_some_and(|name| self.table_at.table().is_queued(self.lock, name))
+        departure
+            .client
+            .name_of_one_client()
+            .is_some_and(|name| self.table_at.table().clients().is_queued(self.lock, name))
     }
 
     /// Returns the severity of a finding about an absence in this election: as given if it certainly
@@ -140,7 +143,7 @@ impl<'a> LockContext<'a> {
 
     /// Returns how long an election may be without a leader or a candidate.
     pub fn leader_within(&self) -> Duration {
-        let expected = self.table_at.table().expectation(self.lock);
+        let expected = self.table_at.table().elections().expectation(self.lock);
         expected.and_then(|expected| expected.leader_within).unwrap_or(self.thresholds.stuck_after)
     }
 
@@ -177,7 +180,7 @@ impl<'a> LockContext<'a> {
         }
         let first =
             self.lock.rows(self.lock.holding()..self.lock.len()).find(|row| row.state == ContenderState::Waits)?;
-        Some(self.now().since(first.contender.contends_since(self.table_at.table().clock_ahead_ms())))
+        Some(self.now().since(first.contender.contends_since(self.table_at.table().clock().ahead_ms())))
     }
 }
 
@@ -188,7 +191,7 @@ pub fn of_contender(code: Code, severity: Severity, context: &LockContext<'_>, c
 
 /// Returns the minimum time for which a contender has held; zero if it does not hold.
 pub fn held_at_least(table_at: TableAt<'_>, contender: &Contender) -> Duration {
-    table_at.table().hold_bounds(contender, table_at.now()).map(|bounds| bounds.at_least).unwrap_or_default()
+    table_at.table().clock().hold_bounds(contender, table_at.now()).map(|bounds| bounds.at_least).unwrap_or_default()
 }
 
 fn repeated(lock: &LockQueue) -> FxHashMap<SessionId, Vec<usize>> {
@@ -282,7 +285,7 @@ fn one(
     }
     let behind = awaited(context, row)?;
     let gathered = table_at.view().watches_as_of(session)?;
-    let since = contender.contends_since(table_at.table().clock_ahead_ms());
+    let since = contender.contends_since(table_at.table().clock().ahead_ms());
     let unseen = table_at.view().watches(session, &lock.path_of(behind.contender)) == Some(false);
     let connected = matches!(table_at.owner_of(contender).0, OwnerState::Live | OwnerState::Silent);
     if !unseen || gathered < since.plus(NEW) || !connected {

@@ -118,7 +118,7 @@ impl<'a> TableAt<'a> {
 
     /// Returns the client of a contender.
     pub fn identity(&self, contender: &Contender) -> ClientIdentity {
-        self.table.identity_of(contender)
+        self.table.clients().identity_of(contender)
     }
 
     /// Names a contender in a sentence; by its node if it has no session and no name.
@@ -135,7 +135,7 @@ impl<'a> TableAt<'a> {
 
     /// Names a session in a sentence.
     pub(super) fn who_is(&self, session: SessionId) -> String {
-        self.table.identity(session).in_sentence(self.now)
+        self.table.clients().identity(session).in_sentence(self.now)
     }
 
     /// Returns whether a contender's owner is alive, and how long its session has left if it is
@@ -145,7 +145,7 @@ impl<'a> TableAt<'a> {
             let owner = if contender.is_read() { OwnerState::Ownerless } else { OwnerState::Unknown };
             return (owner, None);
         };
-        self.owner_state(session, contender.contends_since(self.table.clock_ahead_ms()))
+        self.owner_state(session, contender.contends_since(self.table.clock().ahead_ms()))
     }
 
     /// Returns whether a session is alive that had a node at `since`, by this machine's clock.
@@ -357,7 +357,7 @@ impl<'a> TableAt<'a> {
         if is_of_own_lock(&contender.node) {
             return Some(HeldBy::Own);
         }
-        let turn = contender.acquired_at().unwrap_or(contender.contends_since(self.table().clock_ahead_ms()));
+        let turn = contender.acquired_at().unwrap_or(contender.contends_since(self.table().clock().ahead_ms()));
         // Where the program grants fewer leases than the config file says, this one waits: for any change
         // of the parent, which no list of watches shows.
         let is_known = !lock.is_assumed() && lock.recipe().leases_in_queue().is_none();
@@ -424,7 +424,7 @@ impl<'a> TableAt<'a> {
         if !known {
             return unknown;
         }
-        let since = row.contender.contends_since(self.table().clock_ahead_ms());
+        let since = row.contender.contends_since(self.table().clock().ahead_ms());
         match self.child_watches_beside(session) {
             Some((0, counted)) if counted >= since.plus(JUST_MADE) => (WatchTarget::Nothing, None),
             _ => unknown,

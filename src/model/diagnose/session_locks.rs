@@ -61,7 +61,7 @@ const MAX_NAMES: usize = 4;
 impl SessionLocks {
     /// Returns the session's client, with all the names in its nodes.
     pub fn identity(&self, table: &LockTable) -> ClientIdentity {
-        let known = table.identity(self.session);
+        let known = table.clients().identity(self.session);
         if self.names.is_empty() {
             return known;
         }
@@ -105,7 +105,7 @@ pub fn session_locks(table_at: TableAt<'_>) -> FxHashMap<SessionId, SessionLocks
     for lock in table.locks() {
         for row in lock.rows(0..lock.len()) {
             let Some(session) = row.contender.session() else { continue };
-            let since = row.contender.contends_since(table.clock_ahead_ms());
+            let since = row.contender.contends_since(table.clock().ahead_ms());
             let entry = entry(&mut found, session, since);
             entry.note_name(row.contender.data.bytes());
             match row.state {

@@ -66,7 +66,7 @@ impl<'a> TableAt<'a> {
 /// Returns how long a contender has held. Unbounded for a node that was deleted and is shown again.
 fn bounds(table_at: TableAt<'_>, row: &ContenderRow<'_>) -> HoldBounds {
     let nothing = HoldBounds { at_least: Duration::ZERO, at_most: Duration::MAX };
-    table_at.table().hold_bounds(row.contender, table_at.now()).unwrap_or(nothing)
+    table_at.table().clock().hold_bounds(row.contender, table_at.now()).unwrap_or(nothing)
 }
 
 /// Formats `13m42s`, or `at least 13m42s` where the beginning is unknown.

@@ -170,12 +170,12 @@ fn health(view: &ServerView) -> Vec<(String, Health)> {
 fn state(lock: &LockQueue, table: &LockTable, now: Timestamp) -> LockState {
     let ms = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let held = match lock.first_holder() {
-        Some(holder) => table.hold_bounds(holder, now).map(|bounds| ms(bounds.at_least)),
+        Some(holder) => table.clock().hold_bounds(holder, now).map(|bounds| ms(bounds.at_least)),
         None => Some(0),
     };
     let is_known = lock.kind() != LockKind::SingleNode && !lock.is_assumed();
     let waiters = is_known.then_some(lock.waiting() as u64);
-    let waited = lock.first_waiter().map_or(0, |first| ms(now.since(first.contends_since(table.clock_ahead_ms()))));
+    let waited = lock.first_waiter().map_or(0, |first| ms(now.since(first.contends_since(table.clock().ahead_ms()))));
     // A candidate of an election stands by for as long as the leader leads.
     let waited = waiters.filter(|_| !is_likely_election(lock)).map(|_| waited);
     LockState { holders: lock.holding() as u64, waiters, held_ms: held, waited_ms: waited }

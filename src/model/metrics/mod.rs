@@ -5,7 +5,7 @@
 //! nothing, so another thread may write it with [`to_open_metrics`] or [`to_plain_text`].
 //!
 //! At most [`DEFAULT_MAX_LOCKS`] locks, or as many as configured, have series of their own. All
-//! others share one (`named_locks` has the rules). Unknown values have no series: while the table
+//! others share one (`counters` has the rules). Unknown values have no series: while the table
 //! is not live, locks have only counters.
 //!
 //! The module is pure. Architecture invariant: the number of series is bounded, whatever happens in

@@ -29,11 +29,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::hold::{FoundHolding, Hold};
+use super::bounds::prove_holds;
+use super::election::is_empty_election;
+use super::hold::{FoundHolding, Hold, TransactionTimes};
 use super::lock::key_of;
 use super::parent::{ChildListing, Parent};
 use super::placing::counting;
-use super::table::SyncPhase;
+use super::table::{SyncPhase, without_candidates};
 use super::{Change, ConnectionState, Contender, Deleter, Happening, LockEvent, LockId, LockTable, NO_SUCH_NODE};
 use lockscope_base::recipe::{Classification, Classifier, LockKind, Role, is_never_reused};
 use lockscope_base::znode::{Node, Sequence, Timestamp, ZnodePath, ZnodeStat, Zxid};
@@ -91,11 +93,13 @@ impl LockTable {
             }
             Change::Sampled { path, stat } => self.sampled_parent(path, &stat, now),
             Change::Surveyed { view } => {
-                let former = self.surveyed(view);
+                let former = self.clients.surveyed(view);
+                self.remember_who_waits(&former);
                 if self.is_in_step() {
                     self.heads_surveyed(now, &mut out);
                 }
-                self.settle_ends(&former, now, &mut out);
+                let settled = self.clients.take_settled(&former, now);
+                self.settle(settled, now, &mut out);
                 self.drop_old_without_parent(now, &mut out);
             }
             Change::Unreadable { path, why } => {
@@ -115,8 +119,8 @@ impl LockTable {
             self.free_timed_locks(now, &mut out);
         }
         self.note_sight(was_live, now);
-        self.name_clients(&mut out);
-        self.note_elections(&out);
+        self.clients.name_clients(&mut out);
+        self.elections.note(&out, &self.locks, &self.clients);
         self.note_runs(&out);
         out
     }
@@ -219,7 +223,7 @@ impl LockTable {
                 let lacks_data = contender.data_length > 0 && contender.data.bytes().is_empty();
                 if node.stat.mzxid > contender.mzxid() || lacks_data {
                     contender.take_data(node);
-                    self.sessions.changed(contender, place.recipe);
+                    self.clients.sessions.changed(contender, place.recipe);
                     self.touched.insert(id);
                 }
                 self.mark_parent(path);
@@ -271,6 +275,29 @@ impl LockTable {
             self.drop_parent(path, now, out);
         }
         self.forget_hint(path, now, out);
+    }
+
+    /// Marks the listing of the node's parent as disturbed by a deletion.
+    ///
+    /// During a complete reading, the parent's stat may be older than the deletion.
+    fn note_child_deleted(&mut self, path: &ZnodePath) {
+        if !self.is_syncing() {
+            return;
+        }
+        let epoch = self.epoch;
+        let parent = path.parent_str().and_then(|parent| self.parents.get_mut(parent));
+        if let Some(listing) = parent.and_then(|parent| parent.listing.as_mut()) {
+            (listing.epoch, listing.disturbed) = (epoch, true);
+        }
+    }
+
+    /// Adds an election that was found without candidates. Its recipe shows once one comes.
+    fn note_empty_election(&mut self, path: &ZnodePath, stat: &ZnodeStat, now: Timestamp, out: &mut Vec<Happening>) {
+        if !self.ids_at(path).is_empty() || !is_empty_election(path, stat, self.elections.expectations()) {
+            return;
+        }
+        let id = self.lock_of(&without_candidates(path), now, out);
+        self.elections.note_found_empty(id, now);
     }
 
     fn begin_sync(&mut self) {
@@ -327,8 +354,11 @@ impl LockTable {
         if again {
             out.push(Happening::of_connection(LockEvent::Resynced, now));
         }
-        self.prove_holds(now);
-        self.elections_watched(now);
+        let times = TransactionTimes::of(&self.locks, &self.parents);
+        let listing = |id| self.locks.get(&id).and_then(|lock| self.parents.get(lock.path())?.listing);
+        self.elections.prove_emptiness(&times, &self.clients.clock, listing);
+        prove_holds(&mut self.locks, &self.parents, &times, self.epoch, now);
+        self.elections.note_watched(now);
         self.samples.clear();
         self.phase = SyncPhase::Live;
         self.last_true = Some(now);
@@ -483,7 +513,7 @@ impl LockTable {
     ) -> Option<(LockId, usize)> {
         let lock = self.locks.get_mut(&from)?;
         let mut contender = counting(&mut self.contenders, lock, |lock| lock.remove(slot as usize))?;
-        self.sessions.remove(&contender);
+        self.clients.sessions.remove(&contender);
         self.touched.insert(from);
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
             parent.children.remove(path.name());
@@ -535,10 +565,10 @@ impl LockTable {
             return self;
         }
         let table = Self { phase: SyncPhase::Stale, cut_reported: false, ..recorded };
-        let mut table = table.with_recipes(self.own_recipes()).with_expectations(self.expectations());
-        table.connection = ConnectionState::Connecting { attempt: 1, reason: None, next_try: None };
+        let mut table = table.with_recipes(self.own_recipes()).with_expectations(self.elections.expectations());
+        table.connection = ConnectionState::default();
         // What the servers said then is no answer of now.
-        (table.view, table.compared, table.pending_ends) = (Arc::default(), None, Box::default());
+        (table.clients.view, table.compared, table.clients.pending_ends) = (Arc::default(), None, Box::default());
         table.samples.clear();
         table.leave_out(|table, path| {
             let is_below = roots.is_empty() || roots.iter().any(|root| path.is_within(root));

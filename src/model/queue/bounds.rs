@@ -32,11 +32,13 @@
 
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
+
 use super::hold::{Clock, HoldBounds, LastHandover, TransactionTimes};
-use super::parent::ChildListing;
-use super::{Contender, LockId, LockQueue, LockTable};
+use super::parent::{ChildListing, Locks, Parent};
+use super::{Contender, LockQueue};
 use lockscope_base::recipe::{LockKind, Recipe};
-use lockscope_base::znode::{Sequence, Timestamp, ZnodePath};
+use lockscope_base::znode::{Timestamp, ZnodePath};
 
 /// Times, by the servers' clock, after which none of a lock's nodes was deleted up to the reading.
 /// `None` where the stats do not prove such a time.
@@ -48,12 +50,12 @@ struct Undisturbed {
     queue: Option<Timestamp>,
 }
 
-impl LockTable {
+impl Clock {
     /// Returns how long a contender has held its lock.
     ///
     /// Returns `None` for a contender that does not hold, and for one whose node was deleted and is
     /// shown again. `now` is by this machine's clock. The set of holders is as of
-    /// [`last_true`](LockTable::last_true).
+    /// [`last_true`](super::LockTable::last_true).
     pub fn hold_bounds(&self, contender: &Contender, now: Timestamp) -> Option<HoldBounds> {
         if !contender.holds() || contender.returned {
             return None;
@@ -67,24 +69,11 @@ impl LockTable {
         if proven == Some(created) {
             return Some(HoldBounds::exact(self.server_time(now).since(created).max(watched)));
         }
-        let proven = proven.map(|since| self.clock.server_at_least(now).since(since)).unwrap_or_default();
+        let proven = proven.map(|since| self.server_at_least(now).since(since)).unwrap_or_default();
         let at_least = proven.max(watched);
         let since_not = contender.hold.not_at().map_or(Duration::MAX, |not_at| now.since(not_at));
-        let at_most = self.clock.server_at_most(now).since(created).min(since_not).max(at_least);
+        let at_most = self.server_at_most(now).since(created).min(since_not).max(at_least);
         Some(HoldBounds { at_least, at_most })
-    }
-
-    /// Returns how long a holder had held when it was first seen.
-    ///
-    /// Returns `None` when its acquisition was seen, and when nobody can have held the lock before
-    /// it. The tree does not show how the hold before it ended.
-    pub fn held_before_seen(&self, lock: &LockQueue, contender: &Contender, now: Timestamp) -> Option<HoldBounds> {
-        let found = contender.found_holding().filter(|_| !contender.returned)?;
-        let listing = self.parents.get(lock.path()).and_then(|parent| parent.listing);
-        let is_first = contender.sequence == Some(Sequence(0)) || listing.is_some_and(|listing| !listing.any_deleted);
-        let HoldBounds { at_least, at_most } = self.hold_bounds(contender, now).filter(|_| !is_first)?;
-        let watched = now.since(found.at);
-        Some(HoldBounds { at_least: at_least.saturating_sub(watched), at_most: at_most.saturating_sub(watched) })
     }
 
     /// Returns the time, by the servers' clock, since which this lock had no hand-over: no
@@ -104,20 +93,12 @@ impl LockTable {
         // Another of several holders may have released the lock after that.
         let last = lock.last_handover.as_deref()?;
         let gone = match (last.seen(), last.proven(), last.read()) {
-            (Some(seen), ..) => self.clock.server_at_most(seen),
+            (Some(seen), ..) => self.server_at_most(seen),
             (None, Some(proven), _) => proven,
-            (None, None, Some(read)) => self.clock.server_at_most(read),
+            (None, None, Some(read)) => self.server_at_most(read),
             (None, None, None) => return None,
         };
         Some(latest.max(gone))
-    }
-
-    /// Returns whether an acquisition or a release of this lock was seen since everything was last
-    /// read. A waiter that leaves is neither.
-    pub fn was_handed_on_since_read(&self, lock: &LockQueue) -> bool {
-        let mut holders = lock.rows(0..lock.holding()).map(|row| row.contender);
-        holders.any(|holder| holder.acquired_at().is_some())
-            || lock.last_handover.as_deref().is_some_and(|last| last.seen() > last.read())
     }
 
     /// Returns the latest time, by the servers' clock, at which this holder can have acquired.
@@ -126,83 +107,102 @@ impl LockTable {
             return None;
         }
         if let Some(since) = holder.acquired_at() {
-            return Some(self.clock.server_at_most(since));
+            return Some(self.server_at_most(since));
         }
         let found = holder.found_holding()?;
-        let read = self.clock.server_at_most(found.at);
+        let read = self.server_at_most(found.at);
         Some(found.proven.map_or(read, |proven| proven.min(read)))
     }
 
-    /// Marks the listing of the node's parent as disturbed by a deletion.
-    ///
-    /// During a complete reading, the parent's stat may be older than the deletion.
-    pub(super) fn note_child_deleted(&mut self, path: &ZnodePath) {
-        if !self.is_syncing() {
-            return;
-        }
-        let epoch = self.epoch;
-        let parent = path.parent_str().and_then(|parent| self.parents.get_mut(parent));
-        if let Some(listing) = parent.and_then(|parent| parent.listing.as_mut()) {
-            (listing.epoch, listing.disturbed) = (epoch, true);
-        }
+    /// Converts a time of this machine's clock to the servers' clock, for comparison with times
+    /// that the servers wrote ([`Contender::created_at`](super::Contender::created_at)).
+    #[must_use]
+    pub fn server_time(&self, now: Timestamp) -> Timestamp {
+        Timestamp(now.0.saturating_sub(self.ahead_ms()))
     }
 
-    /// Derives what the stats prove about the current holds. Called at the end of a complete
-    /// reading, once the holders are known.
-    pub(super) fn prove_holds(&mut self, now: Timestamp) {
-        let times = self.transaction_times();
-        self.prove_emptiness(&times);
-        let ids: Vec<LockId> = self.names.values().copied().collect();
-        for id in ids {
-            let Some(held) = self.locks.get(&id).filter(|lock| lock.holding() > 0) else { continue };
-            let undisturbed = self.undisturbed(held, &times);
-            if let Some(lock) = self.locks.get_mut(&id) {
-                if let Some(last) = lock.last_handover() {
-                    last.was_read(now, undisturbed.holders);
-                }
-                lock.prove_holds(undisturbed);
-            }
-        }
+    /// Returns the earliest time that the servers' clock can show when this machine's clock shows
+    /// `now`.
+    fn server_at_least(&self, now: Timestamp) -> Timestamp {
+        Timestamp(now.0.saturating_sub(self.ahead_at_most()))
     }
 
-    fn transaction_times(&self) -> TransactionTimes {
-        let contenders = self.locks.values().flat_map(|lock| lock.contenders.iter());
+    /// Returns the latest time that the servers' clock can show when this machine's clock shows
+    /// `now`.
+    fn server_at_most(&self, now: Timestamp) -> Timestamp {
+        Timestamp(now.0.saturating_sub(self.ahead_at_least()))
+    }
+}
+
+/// Derives what the stats prove about the current holds. Called at the end of a complete reading
+/// with this epoch, once the holders are known.
+pub fn prove_holds(
+    locks: &mut Locks,
+    parents: &FxHashMap<ZnodePath, Parent>,
+    times: &TransactionTimes,
+    epoch: u32,
+    now: Timestamp,
+) {
+    for lock in locks.values_mut().filter(|lock| lock.holding() > 0) {
+        let undisturbed = Undisturbed::of(lock, |parent| {
+            let listing = parents.get(parent)?.listing.filter(|listing| listing.epoch == epoch)?;
+            listing.undisturbed_since(times)
+        });
+        if let Some(last) = lock.last_handover() {
+            last.was_read(now, undisturbed.holders);
+        }
+        lock.prove_holds(undisturbed);
+    }
+}
+
+impl TransactionTimes {
+    /// Collects the times of all nodes that were read.
+    pub fn of(locks: &Locks, parents: &FxHashMap<ZnodePath, Parent>) -> Self {
+        let contenders = locks.values().flat_map(|lock| lock.contenders.iter());
         let read = contenders.filter(|(_, contender)| contender.is_read());
         let created = read.map(|(_, contender)| (contender.czxid, contender.created_at));
-        let parents = self.parents.values().filter_map(|parent| parent.listing.map(ChildListing::node));
-        let mut times = Vec::with_capacity(self.contenders + self.parents.len());
-        times.extend(created.chain(parents.map(|node| (node.czxid, node.created_at))));
-        TransactionTimes::new(times)
+        let parents = parents.values().filter_map(|parent| parent.listing.map(ChildListing::node));
+        Self::new(created.chain(parents.map(|node| (node.czxid, node.created_at))).collect())
     }
+}
 
-    fn undisturbed(&self, lock: &LockQueue, times: &TransactionTimes) -> Undisturbed {
+impl Undisturbed {
+    fn of(lock: &LockQueue, since: impl Fn(&ZnodePath) -> Option<Timestamp>) -> Self {
         match lock.kind() {
-            LockKind::SingleNode => Undisturbed { holders: None, queue: None },
-            LockKind::Semaphore if lock.family().has_lease_nodes() => Undisturbed {
-                holders: self.undisturbed_since(&lock.lease_parent(), times),
-                queue: self.undisturbed_since(&lock.queue_path(), times),
-            },
+            LockKind::SingleNode => Self { holders: None, queue: None },
+            LockKind::Semaphore if lock.family().has_lease_nodes() => {
+                Self { holders: since(&lock.lease_parent()), queue: since(&lock.queue_path()) }
+            }
             _ => {
-                let since = self.undisturbed_since(lock.path(), times);
-                Undisturbed { holders: since, queue: since }
+                let since = since(lock.path());
+                Self { holders: since, queue: since }
             }
         }
     }
+}
 
-    /// Returns a time after which no child of `parent` was deleted, up to the reading.
-    fn undisturbed_since(&self, parent: &ZnodePath, times: &TransactionTimes) -> Option<Timestamp> {
-        let listing = self.parents.get(parent)?.listing.filter(|listing| listing.epoch == self.epoch)?;
-        match listing {
-            ChildListing { disturbed: true, .. } => None,
+impl ChildListing {
+    /// Returns a time after which no child was deleted, up to the reading.
+    fn undisturbed_since(self, times: &TransactionTimes) -> Option<Timestamp> {
+        match self {
+            Self { disturbed: true, .. } => None,
             // This covers the parent's children only. The parent itself may have been deleted while
             // it was empty, and recreated, as containers are.
-            ChildListing { any_deleted: false, .. } => Some(listing.node().created_at),
-            ChildListing { last, .. } => times.after(last),
+            Self { any_deleted: false, .. } => Some(self.node().created_at),
+            Self { last, .. } => times.after(last),
         }
     }
 }
 
 impl LockQueue {
+    /// Returns whether an acquisition or a release of this lock was seen since everything was last
+    /// read. A waiter that leaves is neither.
+    pub fn was_handed_on_since_read(&self) -> bool {
+        let mut holders = self.rows(0..self.holding()).map(|row| row.contender);
+        holders.any(|holder| holder.acquired_at().is_some())
+            || self.last_handover.as_deref().is_some_and(|last| last.seen() > last.read())
+    }
+
     /// Records that the lock was acquired or released at `now`.
     pub(super) fn handed_over(&mut self, now: Timestamp) {
         if let Some(last) = self.last_handover() {
@@ -245,35 +245,6 @@ impl LockQueue {
             if !holder.returned {
                 holder.hold.prove(since);
             }
-        }
-    }
-}
-
-impl Clock {
-    /// Returns the earliest time that the servers' clock can show when this machine's clock shows
-    /// `now`.
-    fn server_at_least(&self, now: Timestamp) -> Timestamp {
-        Timestamp(now.0.saturating_sub(self.ahead_at_most()))
-    }
-
-    /// Returns the latest time that the servers' clock can show when this machine's clock shows
-    /// `now`.
-    fn server_at_most(&self, now: Timestamp) -> Timestamp {
-        Timestamp(now.0.saturating_sub(self.ahead_at_least()))
-    }
-}
-
-impl LockTable {
-    /// Dates the emptiness of the parents that were found empty: the next transaction of a known
-    /// time came after the deletion of their last child. Called at the end of a complete reading.
-    fn prove_emptiness(&mut self, times: &TransactionTimes) {
-        let ahead = self.clock.ahead_ms();
-        for (id, record) in &mut self.elections.records {
-            let Some(since) = record.empty_since else { continue };
-            let listing = self.locks.get(id).and_then(|lock| self.parents.get(lock.path())?.listing);
-            let proven = listing.filter(|listing| !listing.disturbed).and_then(|listing| times.after(listing.last));
-            let proven = proven.map(|at| Timestamp(at.0.saturating_add(ahead)));
-            record.empty_since = proven.map(|proven| proven.min(since)).or(Some(since));
         }
     }
 }

@@ -168,6 +168,12 @@ pub enum ConnectionState {
     },
 }
 
+impl Default for ConnectionState {
+    fn default() -> Self {
+        Self::Connecting { attempt: 1, reason: None, next_try: None }
+    }
+}
+
 impl ConnectionState {
     /// Returns why the locks are not seen.
     pub fn why_not_seen(&self) -> &str {

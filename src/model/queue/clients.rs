@@ -18,7 +18,6 @@
 //! A client whose session expired while it held may not know that it lost the lock, until it is
 //! seen with a new session.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,18 +25,31 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::event::SessionAtEnd;
-use super::sessions::PendingEnd;
-use super::{
-    ClientIdentity, Contender, Happening, LastConnection, LockEvent, LockId, LockQueue, LockTable, SessionExpired,
-};
-use crate::server_view::{Connection, ExpiredSession, Liveness, ServerView, SessionTiming};
-use lockscope_base::recipe::LockKind;
+use super::hold::Clock;
+use super::sessions::{PendingEnd, PendingEnds, Sessions};
+use super::{ClientIdentity, Contender, Happening, LastConnection, LockName, LockQueue, SessionExpired};
+use crate::ensemble::EnsembleLine;
+use crate::server_view::{Connection, ExpiredSession, Liveness, ServerView};
 use lockscope_base::znode::{SessionId, Timestamp};
 
-/// Maximum number of holders that are searched for one session. A read lock may have very many.
-const MAX_HOLDERS_SEARCHED: usize = 64;
+/// Maximum number of contenders that are searched for a name.
+const MAX_SEARCHED_FOR_NAME: usize = 1_000;
 
-impl LockTable {
+/// The clients behind the contenders, and the servers' answers about them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Clients {
+    pub(super) view: Arc<ServerView>,
+    pub(super) sessions: Sessions,
+    /// Recordings store it beside the table ([`EnsembleState`](super::EnsembleState)).
+    #[serde(skip)]
+    pub(super) line: Box<EnsembleLine>,
+    /// The ends that may still be settled. Recordings store them beside the table too.
+    #[serde(skip)]
+    pub(super) pending_ends: Box<PendingEnds>,
+    pub(super) clock: Clock,
+}
+
+impl Clients {
     /// Returns a session's connection as a server lists it, or as a server listed it last.
     ///
     /// A former listing is only known for sessions that have or recently had a contender. Returns
@@ -86,61 +98,40 @@ impl LockTable {
         ClientIdentity { name: own.name.or(session.name.clone()), unread: own.unread, ..session }
     }
 
-    /// Returns the client with this node in the queue of a lock. Falls back to the session's client
-    /// when there is no such node.
-    pub fn identity_at(&self, lock: LockId, node: &str, session: SessionId) -> ClientIdentity {
-        let contender = self.lock(lock).and_then(|queue| self.standing_at(queue, node));
-        let contender = contender.filter(|contender| contender.session() == Some(session));
-        contender.map_or_else(|| self.identity(session), |contender| self.identity_of(contender))
-    }
-
-    /// Returns whether a contender with this node stands in a lock.
-    pub fn stands(&self, lock: LockId, node: &str) -> bool {
-        self.lock(lock).is_some_and(|queue| self.standing_at(queue, node).is_some())
-    }
-
-    /// Returns the client of a session that holds a lock, named by its node there.
-    pub fn identity_of_holder(&self, lock: LockId, session: SessionId) -> ClientIdentity {
-        let held = self.lock(lock).and_then(|lock| {
-            let mut holders = lock.rows(0..lock.holding().min(MAX_HOLDERS_SEARCHED));
-            holders.find(|row| row.contender.session() == Some(session))
-        });
-        held.map_or_else(|| self.identity(session), |row| self.identity_of(row.contender))
-    }
-
-    /// Returns the contender with this node. A semaphore's holders stand below another parent than
-    /// its waiters.
-    fn standing_at<'a>(&'a self, queue: &'a LockQueue, node: &str) -> Option<&'a Contender> {
-        let paths = [queue.queue_path().child(node), queue.lease_parent().child(node), queue.path().clone()];
-        let found = paths.iter().filter_map(|path| self.position(path)).find(|(id, _)| *id == queue.id())?;
-        queue.row(found.1).map(|row| row.contender).filter(|contender| &*contender.node == node)
-    }
-
     /// Takes over the servers' new answers. Returns the former ones.
     pub(super) fn surveyed(&mut self, view: Arc<ServerView>) -> Arc<ServerView> {
         self.sessions.surveyed(&self.view, &view);
         self.line.surveyed(&view);
-        let listed = |view: &ServerView| view.members.iter().map(|member| Some(member.watched.as_ref()?.at)).collect();
-        let (before, now): (Vec<_>, Vec<_>) = (listed(&self.view), listed(&view));
         if let Some((least, most)) = view.clock_ahead() {
             self.clock.measured(least, most);
         }
-        let former = std::mem::replace(&mut self.view, view);
-        if before != now {
-            self.remember_who_waits();
-        }
-        former
+        std::mem::replace(&mut self.view, view)
     }
 
-    /// Remembers who waits for single-node locks: these waiters are only visible while they watch
-    /// the node. Linear in the number of locks.
-    fn remember_who_waits(&mut self) {
-        let single = self.locks().filter(|lock| lock.kind() == LockKind::SingleNode);
-        let watchers = single.filter_map(|lock| self.view.watchers_of(lock.path()));
-        let sessions: Vec<_> = watchers.flat_map(|watchers| watchers.sessions).collect();
-        for session in sessions {
-            self.sessions.seen_to_wait(session);
-        }
+    /// Returns the number of the client's last request, as a server listed it before the event.
+    ///
+    /// A list may be newer than the event that is being taken in: a last request that can delete may
+    /// be the one that deleted the node.
+    pub(super) fn last_request(&self, happening: &Happening) -> Option<i64> {
+        let (_, connection) = self.view.connection_of(happening.session?)?;
+        let deletes = |operation: &str| operation.starts_with("DEL") || operation.starts_with("MUL");
+        connection.last_cxid.filter(|_| !connection.last_operation.as_deref().is_some_and(deletes))
+    }
+
+    /// Returns whether the client of a node that went is in the queue by another node.
+    pub(super) fn queue_again(&self, lock: &LockQueue, happening: &Happening) -> bool {
+        happening.client.name_of_one_client().is_some_and(|name| self.is_queued(lock, name))
+    }
+
+    /// Returns whether the client of this name is in the queue of a lock, by any session. Linear in
+    /// the queue, of which it looks at the first [`MAX_SEARCHED_FOR_NAME`].
+    ///
+    /// A word that contenders of several hosts bear at once is the name of none of them.
+    pub(crate) fn is_queued(&self, lock: &LockQueue, name: &str) -> bool {
+        let clients = lock.rows(0..lock.len().min(MAX_SEARCHED_FOR_NAME)).map(|row| self.identity_of(row.contender));
+        let mut bearers = clients.filter(|client| client.name_of_one_client() == Some(name));
+        let Some(first) = bearers.next() else { return false };
+        bearers.all(|other| first.host().zip(other.host()).is_none_or(|(first, other)| first == other))
     }
 
     /// Adds the client to each event that has a session, as far as it is known now.
@@ -178,29 +169,7 @@ const MAX_EXPIRY_ERROR: Duration = Duration::from_secs(2);
 /// The same divisor as [`EXPIRY_PART`] for a connected session, which may be heard at any moment.
 const CONNECTED_EXPIRY_PART: u32 = 10;
 
-/// The evidence about the ends of sessions, as a recording stores it. The evidence is stored beside
-/// the table, because older recordings have no place for it in the table.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionEvidence {
-    members: Vec<SessionTiming>,
-    /// Since when sessions have no connection.
-    disconnected: BTreeMap<SessionId, Timestamp>,
-}
-
-impl LockTable {
-    /// Returns the evidence about the ends of sessions. It is not part of the serialized table.
-    pub fn session_evidence(&self) -> SessionEvidence {
-        SessionEvidence { members: self.view.timings(), disconnected: self.sessions.disconnected().clone() }
-    }
-
-    /// Returns the table with the evidence that was stored beside it.
-    #[must_use]
-    pub fn with_session_evidence(mut self, evidence: SessionEvidence) -> Self {
-        Arc::make_mut(&mut self.view).set_timings(&evidence.members);
-        self.sessions.set_disconnected(evidence.disconnected);
-        self
-    }
-
+impl Clients {
     /// Returns what is known about the session of a contender whose node was just deleted.
     pub(super) fn session_at_end(&self, contender: &Contender, now: Timestamp) -> SessionAtEnd {
         let session = contender.session();
@@ -303,13 +272,12 @@ impl LockTable {
 /// not tell which sessions expired.
 const MAX_COUNTED_DELAY: Duration = Duration::from_secs(1);
 
-impl LockTable {
+impl Clients {
     /// Remembers the end of a contender that may have expired, if a server's count can settle it.
-    pub(super) fn end_is_pending(&mut self, lock: LockId, contender: &Contender, held: bool, now: Timestamp) {
-        let counts = self.pending_ends.ledger.is_counting();
-        let (Some(session), Some(lock), true) = (contender.session(), self.lock(lock), counts) else { return };
+    pub(super) fn end_is_pending(&mut self, lock: LockName, contender: &Contender, held: bool, now: Timestamp) {
+        let (Some(session), true) = (contender.session(), self.pending_ends.ledger.is_counting()) else { return };
         let end = PendingEnd {
-            lock: lock.lock_name(),
+            lock,
             contender: contender.id(),
             node: Arc::clone(&contender.node),
             session,
@@ -320,8 +288,8 @@ impl LockTable {
         self.pending_ends.push(end);
     }
 
-    /// Settles ends by the servers' new answers, which the table has taken over.
-    pub(super) fn settle_ends(&mut self, before: &ServerView, now: Timestamp, out: &mut Vec<Happening>) {
+    /// Takes the ends that the servers' new answers settle. The table has taken these answers over.
+    pub(super) fn take_settled(&mut self, before: &ServerView, now: Timestamp) -> Vec<PendingEnd> {
         let mut pending = std::mem::take(&mut self.pending_ends);
         let mut expired = pending.ledger.look(before, &self.view);
         let went = pending.ends.iter().map(|end| (end.session, end.at)).collect::<FxHashMap<_, _>>();
@@ -336,34 +304,7 @@ impl LockTable {
         let settled = pending
             .take(now, |end| expired.get(&end.session).is_some_and(|expired| self.is_end_of_node(*expired, end.at)));
         self.pending_ends = pending;
-        self.settle(settled, now, out);
-    }
-
-    /// Reports the settled ends.
-    fn settle(&mut self, settled: Vec<PendingEnd>, now: Timestamp, out: &mut Vec<Happening>) {
-        let mut last_holds: FxHashMap<LockId, SessionExpired> = FxHashMap::default();
-        for PendingEnd { lock, contender, node, session, client, at, held } in settled {
-            if held {
-                let expired = SessionExpired { at, node: Arc::clone(&node), session, client: client.clone() };
-                last_holds.insert(lock.id, expired);
-            }
-            let queue = self.lock(lock.id).map_or(0, LockQueue::len);
-            out.push(Happening {
-                lock: Some(lock),
-                contender: Some(contender),
-                node: Some(node),
-                session: Some(session),
-                client,
-                queue,
-                ..Happening::of_connection(LockEvent::Settled, now)
-            });
-        }
-        for (id, expired) in last_holds {
-            self.touched.insert(id);
-            if let Some(lock) = self.locks.get_mut(&id) {
-                lock.settle_expiry(expired);
-            }
-        }
+        settled
     }
 }
 
@@ -379,7 +320,7 @@ impl LockQueue {
 
     /// Records afterwards that a holder's session expired, unless its client is back or another
     /// holder's session expired since. Linear in the number of contenders.
-    fn settle_expiry(&mut self, expired: SessionExpired) {
+    pub(super) fn settle_expiry(&mut self, expired: SessionExpired) {
         let is_older = self.last_expiry().is_some_and(|known| known.at >= expired.at);
         let is_back = || self.contenders.iter().any(|(_, came)| self.is_back(&expired, came));
         if !is_older && !is_back() {

@@ -260,7 +260,7 @@ impl Contender {
     ///
     /// This is when its arrival was seen, otherwise when the server created its node. For a lease
     /// it is the node in the queue, if that was seen. `ahead_ms` is how far this clock is ahead
-    /// ([`LockTable::clock_ahead_ms`](super::LockTable::clock_ahead_ms)).
+    /// ([`Clock::ahead_ms`](super::Clock::ahead_ms)).
     pub fn contends_since(&self, ahead_ms: i64) -> Timestamp {
         let (enqueued_at, created_at) = match self.queued() {
             Some(queued) => (queued.enqueued_at, queued.created_at),

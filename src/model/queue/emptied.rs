@@ -124,7 +124,7 @@ impl LockTable {
     fn was(&self, path: &ZnodePath, parent: &Parent) -> Option<Was> {
         let mut was = parent.listing.map(|_| Was::NotSeen);
         for queue in self.locks_at(path) {
-            if !is_plain(queue) || self.suspected_election(queue).is_some() {
+            if !is_plain(queue) || self.elections.suspected(queue).is_some() {
                 return None;
             }
             was = Some(Was::Lock(queue.id()));
@@ -135,7 +135,7 @@ impl LockTable {
     /// Returns a transaction of which, and of all before it, the nodes' own times tell that they
     /// happened longer ago than `time`. A clock that was set back proves nothing.
     fn last_transaction_before(&self, time: Duration, now: Timestamp) -> Option<Zxid> {
-        TransactionAges::at(self.server_time(now).minus(time), || self.creations()).early
+        TransactionAges::at(self.clock().server_time(now).minus(time), || self.creations()).early
     }
 
     fn creations(&self) -> impl Iterator<Item = (Zxid, Timestamp)> {
@@ -164,7 +164,8 @@ impl LockTable {
         let is_part = Classifier::is_hint(path) || hints.into_iter().any(|hint| self.hint_epochs.contains_key(&hint));
         if is_part || self.locks_at(path).any(|queue| !is_plain(queue)) {
             ParentUse::OtherLock
-        } else if is_named_election(path) || self.locks_at(path).any(|queue| self.suspected_election(queue).is_some()) {
+        } else if is_named_election(path) || self.locks_at(path).any(|queue| self.elections.suspected(queue).is_some())
+        {
             ParentUse::Election
         } else {
             ParentUse::Free

@@ -218,7 +218,7 @@ const TOLERANCE_MS: i64 = 1_000;
 /// when it accepted our connection. Another server may date the nodes; the servers of an ensemble
 /// are assumed to agree.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Clock {
+pub struct Clock {
     samples: VecDeque<i64>,
     server_is_ahead: i64,
     /// Bounds, in milliseconds, of how far this machine's clock is ahead of the server of our

@@ -118,7 +118,7 @@ impl LockTable {
     }
 
     fn unread(&self, path: &ZnodePath, place: &Classification, now: Timestamp) -> Contender {
-        let stat = ZnodeStat::of_new(Zxid(-self.unread_given), self.server_time(now), None);
+        let stat = ZnodeStat::of_new(Zxid(-self.unread_given), self.clock().server_time(now), None);
         let node = Node { stat, data: NodeData::default() };
         let mut contender = Contender::new(path.name(), place, node, self.epoch);
         contender.set_enqueued_at(Some(now));
@@ -156,16 +156,20 @@ impl LockTable {
         });
         lock.note_client_is_back(slot);
         if let Some(contender) = lock.contender(slot) {
-            self.sessions.add(contender, lock.family());
+            self.clients.sessions.add(contender, lock.family());
         }
         self.touched.insert(id);
         self.mark_parent(path);
-        self.note_candidate_is_read(id, slot, now);
+        if let Some(lock) = self.locks.get(&id)
+            && let Some(contender) = lock.contender(slot)
+        {
+            self.elections.note_candidate_is_read(lock, &self.clients.identity_of(contender), now);
+        }
         if live {
-            self.clock.created(created_at, seen_at);
+            self.clients.clock.created(created_at, seen_at);
             self.update_holders(id, Some(slot), now, out);
         } else {
-            self.clock.found(created_at, now);
+            self.clients.clock.found(created_at, now);
         }
     }
 
@@ -221,7 +225,7 @@ impl LockTable {
             return true;
         }
         let Some(until) = time_in(node.data.bytes()) else { return place.recipe != Recipe::TimedLock };
-        let is_locked = until > self.server_time(now);
+        let is_locked = until > self.clock().server_time(now);
         if !is_locked {
             let id = self.lock_of(place, now, out);
             self.after_removal(id, now, out);
@@ -231,7 +235,7 @@ impl LockTable {
 
     /// Frees the locks whose time is over. Linear in the number of locks.
     pub(super) fn free_timed_locks(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
-        let time = self.server_time(now);
+        let time = self.clock().server_time(now);
         let is_over = |lock: &&LockQueue| {
             lock.kind() == LockKind::SingleNode
                 && lock.contender_at(0).and_then(Contender::locked_until).is_some_and(|until| until <= time)
@@ -353,7 +357,7 @@ impl LockTable {
     ///
     /// A list that is watched as in a sound chain takes a search for each watched path.
     pub(super) fn heads_surveyed(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
-        let view = Arc::clone(&self.view);
+        let view = Arc::clone(&self.clients.view);
         let mut found: FxHashMap<LockId, HeadWait> = FxHashMap::default();
         for listing in view.members.iter().filter_map(|member| member.watched.as_ref()) {
             for watched in listing.items() {

@@ -34,13 +34,14 @@
 //!   leaders.
 //! - `compact` has the collections that keep all this small.
 //!
-//! The methods of the table, from the bottom up. A file calls only files above it in this list:
+//! The parts of the table that answer for themselves, from the bottom up: `clients` knows the
+//! clients, how their sessions ended, and the servers' clock; `bounds` bounds by that clock how long
+//! a lock has been held; `election` remembers who led, and who has gone.
+//!
+//! The table, from the bottom up. A file calls only files above it in this list:
 //!
 //! - `table` has the table, its queries, and its form in recordings.
-//! - `clients` knows the clients, and how their sessions ended. `bounds` bounds how long a lock has
-//!   been held.
-//! - `election` remembers who led, and who has gone. `emptied` counts the parents whose children
-//!   are all gone.
+//! - `emptied` counts the parents whose children are all gone.
 //! - `placing` adds and removes contenders, and carries out the hand-overs of semaphores.
 //! - `indirect` handles contenders that are known by other evidence than a read of their nodes.
 //! - `apply` takes a change and calls the others.
@@ -68,7 +69,7 @@ mod table;
 
 pub use change::{Change, ConnectionState, Deleter, NO_ANSWER, NO_SUCH_NODE};
 pub use client_identity::{ClientIdentity, host_of};
-pub use clients::SessionEvidence;
+pub use clients::Clients;
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
 pub use election::{
     ChangesOfLeader, Departure, DepartureEnd, ElectionKind, ElectionRecord, Elections, Expectation, LedBefore,
@@ -78,11 +79,11 @@ pub(crate) use election::{by_recipe, is_registry, leader_beside_latch};
 pub use emptied::{EmptiedBelow, ParentUse, TransactionAges};
 pub use event::{CLOSED, DELETED, GONE, LockEvent, RateHistory, Rates, Totals, WatchEvents};
 pub use happening::{Happening, RunsOfOne, TakenAgain, Timeline};
-pub use hold::HoldBounds;
+pub use hold::{Clock, HoldBounds};
 pub use lock::{ContenderRow, HeadAwaits, HeadWait, LockId, LockName, LockQueue, SessionExpired};
 pub use parent::{ChildRates, ParentNode, SampledCounts};
 pub use sessions::LastConnection;
-pub use table::{EnsembleState, LockTable};
+pub use table::{EnsembleState, LockTable, SessionEvidence};
 
 #[cfg(test)]
 pub(crate) mod tests;

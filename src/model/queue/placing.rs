@@ -71,9 +71,9 @@ impl LockTable {
         // A node without a session may count since its data were written, however old it is.
         let may_be_old = place.role == Role::SingleNode && node.stat.ephemeral_owner.is_none();
         if live && !returned && !may_be_old {
-            self.clock.created(node.stat.ctime, now);
+            self.clients.clock.created(node.stat.ctime, now);
         } else {
-            self.clock.found(node.stat.ctime, now);
+            self.clients.clock.found(node.stat.ctime, now);
         }
         let mut contender = Contender::new(path.name(), place, node, self.epoch);
         contender.set_enqueued_at(live.then_some(now));
@@ -128,7 +128,7 @@ impl LockTable {
     pub(super) fn place_contender(&mut self, path: &ZnodePath, id: LockId, contender: Contender) -> usize {
         let (name, sequence) = (Arc::clone(&contender.node), contender.sequence);
         let lock = self.locks.get_mut(&id).expect("the lock was just found or created");
-        self.sessions.add(&contender, lock.family());
+        self.clients.sessions.add(&contender, lock.family());
         let slot = counting(&mut self.contenders, lock, |lock| lock.insert(contender));
         lock.note_client_is_back(slot);
         self.touched.insert(id);
@@ -173,9 +173,9 @@ impl LockTable {
         let (slot, live) = (slot as usize, self.is_in_step());
         let Some(contender) = self.locks.get(&id).and_then(|lock| lock.contender(slot)) else { return };
         let (session, returned) = (contender.session(), contender.returned);
-        let at_end = deleter.map_or_else(|| self.session_at_end(contender, now), Deleter::session_at_end);
+        let at_end = deleter.map_or_else(|| self.clients.session_at_end(contender, now), Deleter::session_at_end);
         let expired = at_end == SessionAtEnd::Expired;
-        let client = session.filter(|_| expired).map(|session| self.identity(session));
+        let client = session.filter(|_| expired).map(|session| self.clients.identity(session));
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let stood = lock.stands(slot);
         let cost = match lock.position_of_slot(slot) {
@@ -184,7 +184,7 @@ impl LockTable {
             None => WatchEvents { herd: lock.behind() as u64, chain: u64::from(lock.len() > lock.leases()) },
         };
         let Some(contender) = counting(&mut self.contenders, lock, |lock| lock.remove(slot)) else { return };
-        self.sessions.remove(&contender);
+        self.clients.sessions.remove(&contender);
         self.touched.insert(id);
         lock.cost(cost, now);
         self.totals.cost(cost, now);
@@ -202,7 +202,7 @@ impl LockTable {
             lock.rare_mut().session_expired = Some(Box::new(SessionExpired { at: now, node, session, client }));
         }
         if live && !returned && at_end == SessionAtEnd::MayHaveExpired {
-            self.end_is_pending(id, &contender, held, now);
+            self.clients.end_is_pending(lock.lock_name(), &contender, held, now);
         }
         self.node_gone(id, slot, stood, GoneContender { contender, event, at_end, deleter, cost }, now, out);
         if live {
@@ -234,7 +234,7 @@ impl LockTable {
         lock.acquired(now);
         self.totals.acquired(now);
         lock.handed_over(now);
-        let since = contender.contends_since(self.clock.ahead_ms());
+        let since = contender.contends_since(self.clients.clock.ahead_ms());
         out.push(Happening::new(LockEvent::Acquired, lock, Some(contender), now).after_waiting(since));
     }
 
@@ -552,7 +552,7 @@ impl LockTable {
             .costing(gone.cost)
             .ending(gone.at_end, gone.deleter);
         out.push(match gone.event {
-            LockEvent::Left => happening.after_waiting(gone.contender.contends_since(self.clock.ahead_ms())),
+            LockEvent::Left => happening.after_waiting(gone.contender.contends_since(self.clients.clock.ahead_ms())),
             _ => happening,
         });
     }
@@ -560,7 +560,7 @@ impl LockTable {
     /// Reports a lease that was returned before it could be read.
     fn report_held(&mut self, id: LockId, node: &str, owner: GoneContender, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
-        let ahead_ms = self.clock.ahead_ms();
+        let ahead_ms = self.clients.clock.ahead_ms();
         let queued = owner.contender.as_queued();
         let mut lease = owner.contender;
         (lease.node, lease.role) = (node.into(), Role::Lease);
@@ -590,16 +590,20 @@ impl LockTable {
         if stands {
             return;
         }
-        if !self.keep_without_parent(id, now) {
+        if !self.elections.keep_without_parent(lock, &self.clients.clock, now) {
             self.drop_lock(id, now, out);
-        } else if self.has_too_many_without_parent() {
+        } else if self.elections.has_too_many_without_parent() {
             self.drop_old_without_parent(now, out);
         }
     }
 
     /// Drops the elections that have been without a parent for long.
     pub(super) fn drop_old_without_parent(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
-        for id in self.old_without_parent(now) {
+        let Self { elections, locks, parents, .. } = self;
+        let lacks_parent = |id| {
+            locks.get(&id).is_some_and(|lock: &Box<LockQueue>| lock.is_empty() && !parents.contains_key(lock.path()))
+        };
+        for id in elections.old_without_parent(lacks_parent, now) {
             self.drop_lock(id, now, out);
         }
     }

@@ -6,40 +6,42 @@
 //! samples of the parents' stats instead of changes of the queues.
 //!
 //! A recording stores some parts beside the table, because older recordings have no place for them
-//! in it: [`EnsembleState`] and the runs of one session here, and others in
-//! [`clients`](super::clients), [`election`](super::election) and [`indirect`](super::indirect). A
-//! table that was read from a file may be damaged, so [`is_consistent`](LockTable::is_consistent)
+//! in it: [`SessionEvidence`], [`EnsembleState`], the [`Elections`] and the runs of one session
+//! here, and the waiting heads in [`indirect`](super::indirect). A table that was read from a file may be damaged, so [`is_consistent`](LockTable::is_consistent)
 //! checks whether its parts agree. For a recording that is handed to somebody else, the memory of
 //! clients and nodes that are gone is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
+use super::clients::Clients;
 use super::compact::OrderKey;
 use super::contender::DeletedNodes;
 use super::election::Elections;
 use super::handover::Handover;
-use super::hold::Clock;
+use super::hold::{Clock, HoldBounds};
 use super::lock::{LockKey, key_of};
 use super::parent::{ChildListing, Children, Locks, Parent, ParentNode, ParentSamples, Samples, is_searched};
-use super::sessions::{PendingEnds, Sessions};
+use super::sessions::{PendingEnd, PendingEnds};
 use super::{
-    ConnectionState, Contender, Happening, LockEvent, LockId, LockQueue, RunsOfOne, SampledCounts, TakenAgain, Totals,
+    ClientIdentity, ConnectionState, Contender, ElectionKind, Expectation, Happening, LedBefore, LockEvent, LockId,
+    LockQueue, RunsOfOne, SampledCounts, SessionExpired, TakenAgain, Totals,
 };
 use crate::ensemble::EnsembleLine;
-use crate::server_view::{MemberComparison, ServerView, ViewExtras};
+use crate::server_view::{MemberComparison, ServerView, SessionTiming, ViewExtras};
 use lockscope_base::recipe::{Classification, Classifier, LockKind, OwnRecipe, Recipe, RequestMode, Role};
-use lockscope_base::znode::{NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope_base::znode::{NodeData, Sequence, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// Every lock below the observed roots.
 ///
 /// [`apply`](Self::apply) feeds the table. Queries return ordered results and find them without
 /// walking over the contenders.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LockTable {
     pub(super) classifier: Classifier,
     pub(super) hint_epochs: FxHashMap<ZnodePath, u32>,
@@ -60,15 +62,7 @@ pub struct LockTable {
     pub(super) totals: Totals,
     pub(super) unreadable: BTreeMap<ZnodePath, String>,
     pub(super) touched: FxHashSet<LockId>,
-    pub(super) view: Arc<ServerView>,
-    pub(super) sessions: Sessions,
-    /// Recordings store it beside the table ([`EnsembleState`](super::EnsembleState)).
-    #[serde(skip)]
-    pub(super) line: Box<EnsembleLine>,
-    /// The ends that may still be settled. Recordings store them beside the table too.
-    #[serde(skip)]
-    pub(super) pending_ends: Box<PendingEnds>,
-    pub(super) clock: Clock,
+    pub(super) clients: Clients,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
     /// Semaphores that are unknown apart from leases that were created and are about to be read.
     pub(super) announced: FxHashMap<LockKey, Box<Handover>>,
@@ -97,9 +91,10 @@ pub struct LockTable {
 }
 
 /// How far the table is in step with the ensemble.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SyncPhase {
     /// There has been no complete reading yet.
+    #[default]
     Never,
     /// A complete reading is running. `again` tells whether an earlier one was finished.
     Syncing { again: bool },
@@ -112,40 +107,7 @@ pub(super) enum SyncPhase {
 impl LockTable {
     /// Creates an empty table. The nodes `named` also count as single-node locks.
     pub fn new(named: impl IntoIterator<Item = ZnodePath>) -> Self {
-        Self {
-            classifier: Classifier::new(named),
-            hint_epochs: FxHashMap::default(),
-            locks: FxHashMap::default(),
-            names: BTreeMap::new(),
-            parents: FxHashMap::default(),
-            next_id: 0,
-            contenders: 0,
-            epoch: 0,
-            phase: SyncPhase::Never,
-            connection: ConnectionState::Connecting { attempt: 1, reason: None, next_try: None },
-            session: None,
-            cut_reported: false,
-            last_true: None,
-            totals: Totals::default(),
-            unreadable: BTreeMap::new(),
-            touched: FxHashSet::default(),
-            view: Arc::default(),
-            sessions: Sessions::default(),
-            line: Box::default(),
-            pending_ends: Box::default(),
-            clock: Clock::default(),
-            free_listed: std::collections::VecDeque::new(),
-            announced: FxHashMap::default(),
-            unread_in_semaphores: BTreeSet::new(),
-            deleted_nodes: DeletedNodes::default(),
-            unread_given: 0,
-            refused: false,
-            samples: Samples::default(),
-            head_waits: Box::default(),
-            elections: Box::default(),
-            runs: Box::default(),
-            compared: None,
-        }
+        Self { classifier: Classifier::new(named), ..Self::default() }
     }
 
     /// Returns the table with additional recipes of the user's own. Call this before the first
@@ -263,7 +225,7 @@ impl LockTable {
 
     /// Returns the servers' last answers about themselves; empty when they were not asked.
     pub fn view(&self) -> &Arc<ServerView> {
-        &self.view
+        &self.clients.view
     }
 
     /// Returns the last comparison of the members' trees.
@@ -276,18 +238,22 @@ impl LockTable {
         &self.unreadable
     }
 
-    /// Returns how far this machine's clock is ahead of the servers' clock, in milliseconds.
-    ///
-    /// Negative when it is behind; 0 when the difference is below a second or unknown.
-    pub fn clock_ahead_ms(&self) -> i64 {
-        self.clock.ahead_ms()
+    /// Returns what is known of this machine's clock in comparison with the servers'.
+    pub fn clock(&self) -> &Clock {
+        &self.clients.clock
     }
 
-    /// Converts a time of this machine's clock to the servers' clock, for comparison with times
-    /// that the servers wrote ([`Contender::created_at`](super::Contender::created_at)).
-    #[must_use]
-    pub fn server_time(&self, now: Timestamp) -> Timestamp {
-        Timestamp(now.0.saturating_sub(self.clock.ahead_ms()))
+    /// Returns how long a holder had held when it was first seen.
+    ///
+    /// Returns `None` when its acquisition was seen, and when nobody can have held the lock before
+    /// it. The tree does not show how the hold before it ended.
+    pub fn held_before_seen(&self, lock: &LockQueue, contender: &Contender, now: Timestamp) -> Option<HoldBounds> {
+        let found = contender.found_holding().filter(|_| !contender.returned)?;
+        let listing = self.parents.get(lock.path()).and_then(|parent| parent.listing);
+        let is_first = contender.sequence == Some(Sequence(0)) || listing.is_some_and(|listing| !listing.any_deleted);
+        let HoldBounds { at_least, at_most } = self.clock().hold_bounds(contender, now).filter(|_| !is_first)?;
+        let watched = now.since(found.at);
+        Some(HoldBounds { at_least: at_least.saturating_sub(watched), at_most: at_most.saturating_sub(watched) })
     }
 
     /// Returns the locks that changed, came or went since the last call. For callers that keep them
@@ -483,6 +449,167 @@ impl LockTable {
     }
 }
 
+/// Maximum number of holders that are searched for one session. A read lock may have very many.
+const MAX_HOLDERS_SEARCHED: usize = 64;
+
+impl LockTable {
+    /// Returns the clients of the contenders.
+    pub fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
+    /// Returns the client with this node in the queue of a lock. Falls back to the session's client
+    /// when there is no such node.
+    pub fn identity_at(&self, lock: LockId, node: &str, session: SessionId) -> ClientIdentity {
+        let contender = self.lock(lock).and_then(|queue| self.standing_at(queue, node));
+        let contender = contender.filter(|contender| contender.session() == Some(session));
+        contender.map_or_else(|| self.clients.identity(session), |contender| self.clients.identity_of(contender))
+    }
+
+    /// Returns whether a contender with this node stands in a lock.
+    pub fn stands(&self, lock: LockId, node: &str) -> bool {
+        self.lock(lock).is_some_and(|queue| self.standing_at(queue, node).is_some())
+    }
+
+    /// Returns the client of a session that holds a lock, named by its node there.
+    pub fn identity_of_holder(&self, lock: LockId, session: SessionId) -> ClientIdentity {
+        let held = self.lock(lock).and_then(|lock| {
+            let mut holders = lock.rows(0..lock.holding().min(MAX_HOLDERS_SEARCHED));
+            holders.find(|row| row.contender.session() == Some(session))
+        });
+        held.map_or_else(|| self.clients.identity(session), |row| self.clients.identity_of(row.contender))
+    }
+
+    /// Returns the contender with this node. A semaphore's holders stand below another parent than
+    /// its waiters.
+    fn standing_at<'a>(&'a self, queue: &'a LockQueue, node: &str) -> Option<&'a Contender> {
+        let paths = [queue.queue_path().child(node), queue.lease_parent().child(node), queue.path().clone()];
+        let found = paths.iter().filter_map(|path| self.position(path)).find(|(id, _)| *id == queue.id())?;
+        queue.row(found.1).map(|row| row.contender).filter(|contender| &*contender.node == node)
+    }
+
+    /// Remembers who waits for single-node locks, if the lists of watches are new: these waiters are
+    /// only visible while they watch the node. Linear in the number of locks.
+    pub(super) fn remember_who_waits(&mut self, former: &ServerView) {
+        let listed = |view: &ServerView| view.members.iter().map(|member| Some(member.watched.as_ref()?.at)).collect();
+        let (before, now): (Vec<_>, Vec<_>) = (listed(former), listed(&self.clients.view));
+        if before == now {
+            return;
+        }
+        let single = self.locks().filter(|lock| lock.kind() == LockKind::SingleNode);
+        let watchers = single.filter_map(|lock| self.clients.view.watchers_of(lock.path()));
+        let sessions: Vec<_> = watchers.flat_map(|watchers| watchers.sessions).collect();
+        for session in sessions {
+            self.clients.sessions.seen_to_wait(session);
+        }
+    }
+
+    /// Reports the settled ends.
+    pub(super) fn settle(&mut self, settled: Vec<PendingEnd>, now: Timestamp, out: &mut Vec<Happening>) {
+        let mut last_holds: FxHashMap<LockId, SessionExpired> = FxHashMap::default();
+        for PendingEnd { lock, contender, node, session, client, at, held } in settled {
+            if held {
+                let expired = SessionExpired { at, node: Arc::clone(&node), session, client: client.clone() };
+                last_holds.insert(lock.id, expired);
+            }
+            let queue = self.lock(lock.id).map_or(0, LockQueue::len);
+            out.push(Happening {
+                lock: Some(lock),
+                contender: Some(contender),
+                node: Some(node),
+                session: Some(session),
+                client,
+                queue,
+                ..Happening::of_connection(LockEvent::Settled, now)
+            });
+        }
+        for (id, expired) in last_holds {
+            self.touched.insert(id);
+            if let Some(lock) = self.locks.get_mut(&id) {
+                lock.settle_expiry(expired);
+            }
+        }
+    }
+}
+
+/// The evidence about the ends of sessions, as a recording stores it. The evidence is stored beside
+/// the table, because older recordings have no place for it in the table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionEvidence {
+    members: Vec<SessionTiming>,
+    /// Since when sessions have no connection.
+    disconnected: BTreeMap<SessionId, Timestamp>,
+}
+
+impl LockTable {
+    /// Returns the evidence about the ends of sessions. It is not part of the serialized table.
+    pub fn session_evidence(&self) -> SessionEvidence {
+        SessionEvidence {
+            members: self.clients.view.timings(),
+            disconnected: self.clients.sessions.disconnected().clone(),
+        }
+    }
+
+    /// Returns the table with the evidence that was stored beside it.
+    #[must_use]
+    pub fn with_session_evidence(mut self, evidence: SessionEvidence) -> Self {
+        Arc::make_mut(&mut self.clients.view).set_timings(&evidence.members);
+        self.clients.sessions.set_disconnected(evidence.disconnected);
+        self
+    }
+}
+
+impl LockTable {
+    /// Returns the table with the user's expectations of elections. Call this before the first
+    /// change.
+    #[must_use]
+    pub fn with_expectations(mut self, expected: &[Expectation]) -> Self {
+        self.elections.set_expectations(expected);
+        self
+    }
+
+    /// Returns the table with what [`promised_holds`](Elections::promised_holds) returned.
+    #[must_use]
+    pub fn with_promised_holds(mut self, promised: &[Option<Duration>]) -> Self {
+        self.elections.set_promised_holds(promised);
+        self
+    }
+
+    /// Returns what is remembered about elections. It is not part of the serialized table.
+    pub fn elections(&self) -> &Elections {
+        &self.elections
+    }
+
+    /// Learns who led elections before they were watched. At most 1,000 elections are kept.
+    pub fn learn_leaders(&mut self, found: Vec<LedBefore>) {
+        self.elections.learn_leaders(found);
+    }
+
+    /// Returns how sure it is that a lock is an election; `None` for a lock that is none.
+    pub fn election_kind(&self, lock: &LockQueue, now: Timestamp) -> Option<ElectionKind> {
+        self.elections.kind(lock, self.clock(), now)
+    }
+
+    /// Returns the table with the records that were stored beside it. Records of locks that the
+    /// table does not have are dropped.
+    #[must_use]
+    pub fn with_elections(mut self, elections: Elections) -> Self {
+        *self.elections = elections;
+        let locks = &self.locks;
+        self.elections.records.retain(|id, _| locks.contains_key(id));
+        self
+    }
+
+    /// Returns whether an election is kept though its parent is gone.
+    pub fn is_without_parent(&self, lock: &LockQueue) -> bool {
+        self.elections.is_kept_without_parent(lock) && self.lacks_parent(lock)
+    }
+
+    fn lacks_parent(&self, lock: &LockQueue) -> bool {
+        lock.is_empty() && !self.parents.contains_key(lock.path())
+    }
+}
+
 /// What the table knows of the ensemble as a whole, as a recording stores it. It is stored beside
 /// the table, because older recordings have no place for it in the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -495,34 +622,36 @@ pub struct EnsembleState {
 impl LockTable {
     /// Returns what happened to the ensemble as a whole.
     pub fn ensemble_line(&self) -> &EnsembleLine {
-        &self.line
+        &self.clients.line
     }
 
     /// Returns when the ensemble last changed in a way that makes sessions move, by this machine's
     /// clock. See [`EnsembleLine::upheaval_at`].
     pub fn upheaval_at(&self) -> Option<Timestamp> {
-        self.line.upheaval_at()
+        self.clients.line.upheaval_at()
     }
 
     /// Returns what is known of the ensemble. It is not part of the serialized table.
     pub fn ensemble_state(&self) -> EnsembleState {
-        let (line, pending_ends) = (self.line.clone(), self.pending_ends.clone());
-        EnsembleState { extras: self.view.extras(), line, pending_ends }
+        let (line, pending_ends) = (self.clients.line.clone(), self.clients.pending_ends.clone());
+        EnsembleState { extras: self.clients.view.extras(), line, pending_ends }
     }
 
     /// Returns the table with what was stored beside it.
     #[must_use]
     pub fn with_ensemble_state(mut self, state: EnsembleState) -> Self {
-        Arc::make_mut(&mut self.view).set_extras(&state.extras);
-        (self.line, self.pending_ends) = (state.line, state.pending_ends);
+        Arc::make_mut(&mut self.clients.view).set_extras(&state.extras);
+        (self.clients.line, self.clients.pending_ends) = (state.line, state.pending_ends);
         self
     }
 
     /// Notes in the time line whether the locks are seen.
     pub(super) fn note_sight(&mut self, was_live: bool, now: Timestamp) {
         match (was_live, self.is_live()) {
-            (true, false) => self.line.lost_sight(self.last_true.unwrap_or(now), self.connection.why_not_seen()),
-            (false, true) => self.line.sees_again(now),
+            (true, false) => {
+                self.clients.line.lost_sight(self.last_true.unwrap_or(now), self.connection.why_not_seen())
+            }
+            (false, true) => self.clients.line.sees_again(now),
             _ => {}
         }
     }
@@ -591,10 +720,10 @@ impl LockTable {
     /// Keep those that later changes mention again: the table then knows as much about them as it
     /// does with its whole memory.
     pub fn forget_gone(&mut self, session_stays: impl Fn(SessionId) -> bool, node_stays: impl Fn(Zxid) -> bool) {
-        self.pending_ends.retain(&session_stays);
-        let Self { runs, sessions, .. } = self;
-        runs.retain_sessions(|session| session_stays(session) || sessions.contends(session));
-        self.sessions.retain_departed(session_stays);
+        self.clients.pending_ends.retain(&session_stays);
+        let Self { runs, clients, .. } = self;
+        runs.retain_sessions(|session| session_stays(session) || clients.contends(session));
+        self.clients.sessions.retain_departed(session_stays);
         self.deleted_nodes.retain(node_stays);
         self.elections.forget_departures();
     }
@@ -609,9 +738,9 @@ impl LockTable {
                 expired.client.name = None;
             }
         }
-        self.sessions.forget_names();
+        self.clients.sessions.forget_names();
         self.elections.forget_names();
-        self.pending_ends.forget_names();
+        self.clients.pending_ends.forget_names();
     }
 }
 
@@ -633,7 +762,7 @@ mod tests {
                 fixture.delete(&node);
             }
         }
-        let name = |fixture: &TableFixture, session| fixture.table.identity(SessionId(session)).name;
+        let name = |fixture: &TableFixture, session| fixture.table.clients().identity(SessionId(session)).name;
         fixture.table.forget_gone(|session| session == SessionId(2), |_| false);
         assert_eq!(
             [1, 2, 3].map(|session| name(&fixture, session).is_some()),
@@ -645,7 +774,7 @@ mod tests {
         let lock = fixture.table.locks().next().unwrap();
         let holder = lock.first_holder().unwrap();
         assert_eq!(holder.data.bytes(), b"");
-        let known = fixture.table.identity_of(holder);
+        let known = fixture.table.clients().identity_of(holder);
         assert_eq!(known, ClientIdentity { session: Some(SessionId(3)), ..ClientIdentity::default() });
     }
 }

@@ -74,7 +74,7 @@ impl<'a> ContenderFacts<'a> {
         let OwnerFacts { owner: liveness, expires_in, silence, watching, .. } = facts;
         let waits_for = facts.blockers(lock, row, MAX_WAITS_FOR);
         let contender: &'a Contender = row.contender;
-        let held = table_at.table().hold_bounds(contender, table_at.now()).filter(|_| is_live);
+        let held = table_at.table().clock().hold_bounds(contender, table_at.now()).filter(|_| is_live);
         let read = Some(contender).filter(|contender| contender.is_read());
         let kept = contender.data.bytes();
         let data_truncated = usize::try_from(contender.data_length).is_ok_and(|all| all > kept.len());
@@ -99,8 +99,11 @@ impl<'a> ContenderFacts<'a> {
             waits_for_by: (!waits_for.is_empty()).then(|| facts.awaited_by().id()),
             waits_for,
             watches: watching.id(),
-            client: (&table_at.table().identity_of(contender)).into(),
-            connection: contender.session().and_then(|session| table_at.table().last_connection(session)).into(),
+            client: (&table_at.table().clients().identity_of(contender)).into(),
+            connection: contender
+                .session()
+                .and_then(|session| table_at.table().clients().last_connection(session))
+                .into(),
             expires_in_ms: expires_in.map(millis),
             liveness: liveness.id(),
             silent_ms: silence.map(|silence| millis(silence.lasted(table_at.now()))),
@@ -200,9 +203,9 @@ impl<'a> SessionFacts<'a> {
         let path = |lock: &LockId| path(*lock, table_at.table());
         Self {
             session: row.session.to_string(),
-            client: (&table_at.table().identity(row.session)).into(),
+            client: (&table_at.table().clients().identity(row.session)).into(),
             server: found.map(|(server, _)| server.address.as_str()),
-            connection: table_at.table().last_connection(row.session).into(),
+            connection: table_at.table().clients().last_connection(row.session).into(),
             last_heard_at: connection.and_then(|connection| rfc3339(connection.last_heard?)),
             expires_in_ms: expires_in.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
             liveness: life.id(),
@@ -256,7 +259,7 @@ impl<'a> WaitFacts<'a> {
         };
         let blockers = waits.blockers().iter().map(|blocker| BlockerFacts {
             session: blocker.session.to_string(),
-            client: (&table.identity(blocker.session)).into(),
+            client: (&table.clients().identity(blocker.session)).into(),
             holds_up: blocker.holds_up,
             at_least: blocker.at_least,
             locks: blocker.locks.iter().filter_map(|lock| path(*lock, table)).collect(),

@@ -129,11 +129,11 @@ impl Initial {
             node: Some(contender.node.clone()),
             contender: Some(contender.id()),
             session: contender.session(),
-            client: table.identity_of(contender),
+            client: table.clients().identity_of(contender),
             watch_events: WatchEvents::default(),
             ..found.clone()
         };
-        let held = table.hold_bounds(contender, found.at);
+        let held = table.clock().hold_bounds(contender, found.at);
         Self { happening, created_at: Some(contender.created_at), held }
     }
 
@@ -366,12 +366,12 @@ fn row(
     now: Timestamp,
 ) -> [Cow<'static, str>; HEADINGS.len()] {
     let path = short_lock(lock.path(), lock.name());
-    let held = match lock.first_holder().map(|holder| table.hold_bounds(holder, now)) {
+    let held = match lock.first_holder().map(|holder| table.clock().hold_bounds(holder, now)) {
         None => "-".into(),
         Some(None) => "?".into(),
         Some(Some(HoldBounds { at_least, at_most })) => bounded(at_least, at_most, Charset::Unicode).into(),
     };
-    let oldest = |waiter: &Contender| duration(table.server_time(now).since(waiter.created_at)).into();
+    let oldest = |waiter: &Contender| duration(table.clock().server_time(now).since(waiter.created_at)).into();
     let next = lock.next_sequence().map_or("-".into(), |next| next.to_string().into());
     [
         path.into(),
@@ -389,7 +389,7 @@ fn row(
 fn holders(table: &LockTable, lock: &LockQueue) -> Cow<'static, str> {
     let Some(first) = lock.first_holder() else { return "-".into() };
     // Two spaces separate the columns, so a cell has no two spaces.
-    let first = table.identity_of(first).fit(HOLDER_COLUMNS, Charset::Unicode).replace("  ", " ");
+    let first = table.clients().identity_of(first).fit(HOLDER_COLUMNS, Charset::Unicode).replace("  ", " ");
     match lock.holding() {
         0 | 1 if lock.is_assumed() => format!("{first} (assumed)").into(),
         0 | 1 => first.into(),

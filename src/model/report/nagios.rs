@@ -269,7 +269,7 @@ fn performance(table: &LockTable, counts: &NagiosCounts, at: Timestamp) -> Strin
 /// Returns the longest wait. Elections are left out, since their candidates may wait for years.
 fn longest_wait(table: &LockTable, at: Timestamp) -> Duration {
     let queues = table.locks().filter(|lock| lock.kind() != LockKind::SingleNode && !is_likely_election(lock));
-    let since = |contender: &Contender| contender.contends_since(table.clock_ahead_ms());
+    let since = |contender: &Contender| contender.contends_since(table.clock().ahead_ms());
     queues.filter_map(|lock| Some(at.since(since(lock.first_waiter()?)))).max().unwrap_or_default()
 }
 

@@ -39,7 +39,7 @@ impl<'a> Snapshot<'a> {
     pub fn new(ensemble: &'a ReportedEnsemble, table: &'a LockTable, taken_at: Timestamp) -> Self {
         Self {
             taken_at,
-            server_time: table.server_time(taken_at),
+            server_time: table.clock().server_time(taken_at),
             ensemble,
             locks: table.locks().collect(),
             table_at: TableAt::new(table, taken_at),
@@ -166,7 +166,7 @@ impl Serialize for LockFacts<'_> {
             next_sequence: self.lock.next_sequence(),
             no_handover_since: Some(self.table_at.table())
                 .filter(|table| table.is_live())
-                .and_then(|table| table.no_handover_since(self.lock))
+                .and_then(|table| table.clock().no_handover_since(self.lock))
                 .and_then(rfc3339),
             sampled: self.table_at.table().sampled(self.lock).map(SampleFacts::from),
             contenders: Contenders(*self),
@@ -228,10 +228,10 @@ impl ElectionFacts {
             ElectionKind::Likely => "likely",
             ElectionKind::Unknown => return None,
         };
-        let held = lock.first_holder().and_then(|holder| table.hold_bounds(holder, now));
+        let held = lock.first_holder().and_then(|holder| table.clock().hold_bounds(holder, now));
         let since = held.filter(|held| table.is_live() && held.is_exact());
-        let leader_since = since.map(|held| table.server_time(now).minus(held.at_least)).and_then(rfc3339);
-        let changes = table.changes_of_leader(lock, now);
+        let leader_since = since.map(|held| table.clock().server_time(now).minus(held.at_least)).and_then(rfc3339);
+        let changes = table.elections().changes_of_leader(lock, table.clock(), now);
         let changes = Changes { last_hour: changes.last_hour, last_day: changes.last_day };
         let is_known = table.is_live() && changes.last_hour.is_some();
         Some(Self { election, leader_since, changes_of_leader: is_known.then_some(changes) })

@@ -314,7 +314,7 @@ impl NamedStore {
         Ok(RecordedEnsemble {
             context: self.name.clone(),
             connect: at_end.ensemble.connect().to_owned(),
-            clock_ahead_ms: at_end.state.table.clock_ahead_ms(),
+            clock_ahead_ms: at_end.state.table.clock().ahead_ms(),
         })
     }
 }

@@ -136,16 +136,16 @@ pub struct StayDetails {
 impl Stay {
     /// Creates the stay of a contender that is in the queue, counted up to `until`.
     pub fn of(contender: &Contender, table: &LockTable, until: Timestamp) -> Self {
-        let came_at = contender.contends_since(table.clock_ahead_ms());
+        let came_at = contender.contends_since(table.clock().ahead_ms());
         let bytes = contender.data.bytes();
         let text = std::str::from_utf8(bytes).ok().map(|text| text.chars().take(MAX_DATA).collect::<String>());
         Self {
             node: Arc::clone(&contender.node),
             contender: Some(contender.id()),
             session: contender.session(),
-            client: table.identity_of(contender),
+            client: table.clients().identity_of(contender),
             waited: contender.acquired_at().map(|acquired| acquired.since(came_at)),
-            held: table.hold_bounds(contender, until),
+            held: table.clock().hold_bounds(contender, until),
             until,
             end: StayEnd::Open,
             end_unseen: false,

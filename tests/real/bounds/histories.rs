@@ -143,18 +143,18 @@ impl History {
         assert_eq!(holders.len(), self.held.len(), "{self:?}");
         for holder in &holders {
             let (earliest, latest) = self.held[lock.path_of(holder).as_str()];
-            let HoldBounds { at_least, at_most } = table.hold_bounds(holder, at).expect("it holds");
+            let HoldBounds { at_least, at_most } = table.clock().hold_bounds(holder, at).expect("it holds");
             assert!(at_least <= at.since(earliest), "{at_least:?} of {:?}: {self:?}", at.since(earliest));
             assert!(at_most >= at.since(latest), "{at_most:?} of {:?}: {self:?}", at.since(latest));
         }
-        let since = table.no_handover_since(lock).expect("it is held");
+        let since = table.clock().no_handover_since(lock).expect("it is held");
         let latest = self.held.values().map(|(earliest, _)| *earliest).max().expect("somebody holds");
         assert!(since >= latest && since <= at, "{since:?}: {self:?}");
         if lock.kind() != LockKind::ReadWrite {
-            let bounds = table.hold_bounds(holders[0], at).expect("it holds");
+            let bounds = table.clock().hold_bounds(holders[0], at).expect("it holds");
             assert!(since.plus(bounds.at_least) >= at, "one says more than the other: {self:?}");
         }
-        self.tight(table.hold_bounds(holders[0], at).expect("it holds"), at)
+        self.tight(table.clock().hold_bounds(holders[0], at).expect("it holds"), at)
     }
 
     /// Checks that the bound reaches back to the newest contender's arrival if nothing was deleted
@@ -236,6 +236,6 @@ async fn every_bound_of_two_hundred_random_histories_holds() {
     }
     let path = ZnodePath::new(&histories[handed_on].parent).expect("a path");
     let lock = table.find(&path, None).and_then(|id| table.lock(id)).expect("it is there");
-    let bounds = table.hold_bounds(lock.first_holder().expect("it is held"), read).expect("it holds");
+    let bounds = table.clock().hold_bounds(lock.first_holder().expect("it is held"), read).expect("it holds");
     assert!(bounds.at_least >= read.since(created), "{bounds:?}");
 }

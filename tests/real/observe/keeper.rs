@@ -75,7 +75,7 @@ async fn the_locks_of_keeper_are_followed_although_its_recursive_watches_name_th
         let now = lockscope_base::time::now();
         for lock in late.table.locks().filter(|lock| lock.holding() > 0 && roots.is_empty()) {
             let holder = lock.first_holder().expect("it has one");
-            let bounds = late.table.hold_bounds(holder, now).expect("it holds");
+            let bounds = late.table.clock().hold_bounds(holder, now).expect("it holds");
             assert!(bounds.at_least < Duration::from_secs(5) && lock.path() != &path("/"), "{bounds:?}");
         }
         keeper.stop().await;

@@ -48,7 +48,7 @@ impl EmptiesSearch<'_> {
     pub async fn run(&self, client: &dyn Requests) -> Result<Empties, SearchError> {
         let WalkedNodes { nodes, not_readable } = walk(client, self.table, self.below, self.patience).await?;
         let stats = || nodes.iter().flat_map(|(_, stat)| [(stat.czxid, stat.ctime), (stat.mzxid, stat.mtime)]);
-        let until = self.table.server_time(now()).minus(self.older_than);
+        let until = self.table.clock().server_time(now()).minus(self.older_than);
         let ages = TransactionAges::at(until, || self.table.contender_creations().chain(stats()));
         let counts = self.table.has_child_history(self.below);
         let mut left: BTreeMap<LeaveReason, EmptyGroup> = BTreeMap::new();
@@ -78,7 +78,7 @@ impl EmptiesSearch<'_> {
         nodes: Vec<(&ZnodePath, &ZnodeStat)>,
         left: &mut BTreeMap<LeaveReason, EmptyGroup>,
     ) -> Result<DeletePlan, SearchError> {
-        let server_now = self.table.server_time(now());
+        let server_now = self.table.clock().server_time(now());
         let mut plans = Vec::new();
         let mut leave = |why: LeaveReason, path: &ZnodePath| left.entry(why).or_default().add(path);
         let mut nodes = nodes.into_iter();

@@ -168,7 +168,7 @@ pub fn planned_parent(table_at: &TableAt<'_>, path: &ZnodePath) -> Result<Planne
     let (Some(lock), Some(node)) = (lock, table_at.table().parent(path)) else {
         return Err(NoPlan::NotFound(path.clone()));
     };
-    let age = table_at.table().server_time(table_at.now()).since(node.created_at);
+    let age = table_at.table().clock().server_time(table_at.now()).since(node.created_at);
     empty(path, node, 0, Some(lock.recipe()), age, lock.next_sequence())
 }
 

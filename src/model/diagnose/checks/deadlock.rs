@@ -84,7 +84,7 @@ fn lasts(table_at: TableAt<'_>, lock: &LockQueue, wait: &Wait) -> Duration {
     let waiter = waiter.filter(|(id, _)| *id == lock.id()).and_then(|(_, position)| lock.row(position));
     let holder = lock.rows(0..lock.holding()).find(|row| row.contender.node == wait.held);
     let (Some(waiter), Some(holder)) = (waiter, holder) else { return Duration::ZERO };
-    let waits = table_at.now().since(waiter.contender.contends_since(table_at.table().clock_ahead_ms()));
+    let waits = table_at.now().since(waiter.contender.contends_since(table_at.table().clock().ahead_ms()));
     waits.min(held_at_least(table_at, holder.contender))
 }
 
@@ -132,7 +132,7 @@ impl Check for SelfBlocked {
             // A node that its client does not know of waits for nothing: `orphan` says so.
             let is_known = |row: &ContenderRow<'_>| table_at.unaware(lock, row) != Some(Unaware::OfNode);
             let Some(waiter) = lock.row(position).filter(is_known).map(|row| row.contender) else { continue };
-            let waits = table_at.now().since(waiter.contends_since(table_at.table().clock_ahead_ms()));
+            let waits = table_at.now().since(waiter.contends_since(table_at.table().clock().ahead_ms()));
             let held = lock.first_holder().map(|holder| held_at_least(*table_at, holder)).unwrap_or_default();
             let lasts = waits.min(held);
             let stuck = lasts >= thresholds.stuck_after && !is_likely_election(lock);

@@ -129,7 +129,7 @@ fn not_registered(context: &LockContext<'_>) -> Option<Leaderless> {
     if table.position(&leader).is_some() || table.unreadable().contains_key(&parent) {
         return None;
     }
-    let held = table.hold_bounds(first, context.now()).map(|bounds| bounds.at_least).unwrap_or_default();
+    let held = table.clock().hold_bounds(first, context.now()).map(|bounds| bounds.at_least).unwrap_or_default();
     let candidates = format!(
         "{} in line, and none has registered as leader: there is no {}",
         human::plural(lock.len(), "candidate is", "candidates are"),
@@ -188,7 +188,7 @@ impl Check for ParticipantMissing {
 }
 
 fn fewer_than_expected(context: &LockContext<'_>) -> Option<Suspicion> {
-    let expected = context.table_at.table().expectation(context.lock)?.candidates? as usize;
+    let expected = context.table_at.table().elections().expectation(context.lock)?.candidates? as usize;
     let here = context.lock.len();
     if here >= expected {
         return None;
@@ -274,7 +274,7 @@ impl Check for Flapping {
         if !tenures.by_client.values().any(|count| *count > 1) {
             return;
         }
-        let watched = context.table_at.table().watched_for(context.now()).unwrap_or(limit.within);
+        let watched = context.table_at.table().elections().watched_for(context.now()).unwrap_or(limit.within);
         let (times, within) = (human::plural(changes, "time", "times"), human::duration(limit.within.min(watched)));
         let what = match tenures.only_one() {
             Some(client) => {
@@ -408,10 +408,10 @@ impl TableAt<'_> {
     /// that tenure where it is known.
     fn last_leader(&self, election: &LockQueue) -> (String, Option<&Departure>) {
         let now = self.now();
-        if let Some(seen) = self.table().election_record(election).and_then(ElectionRecord::last_tenure) {
+        if let Some(seen) = self.table().elections().record(election).and_then(ElectionRecord::last_tenure) {
             return (format!("{}, then {}", led_last(seen, now), seen.end.in_sentence()), Some(seen));
         }
-        match self.table().led_before(election) {
+        match self.table().elections().led_before(election) {
             Some(before) => (as_recorded(before, now), Some(&before.tenure)),
             None => (UNKNOWN_LAST_LEADER.to_owned(), None),
         }

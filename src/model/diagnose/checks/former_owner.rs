@@ -62,7 +62,8 @@ impl<'a> TableAt<'a> {
     fn successors(self, former: FormerSession<'_>) -> Vec<&'a Connection> {
         let view = self.view();
         let ours = [view.own_session, self.table().session()];
-        let timeout_ms = self.table().last_connection(former.session).and_then(|last| last.connection.timeout_ms);
+        let timeout_ms =
+            self.table().clients().last_connection(former.session).and_then(|last| last.connection.timeout_ms);
         let listed = view.members.iter().filter_map(|member| member.connections.as_ref()).flat_map(Listing::items);
         let is_successor = |connection: &&Connection| {
             host_of(&connection.client) == former.host
@@ -71,7 +72,7 @@ impl<'a> TableAt<'a> {
                 && self.was_made_after(connection, former.since)
                 && !connection.is_of_lockscope()
                 && !ours.contains(&Some(connection.session))
-                && !self.table().contends(connection.session)
+                && !self.table().clients().contends(connection.session)
         };
         let mut found: Vec<&Connection> = listed.filter(is_successor).collect();
         // A session that has just moved is listed by two servers.
@@ -83,7 +84,7 @@ impl<'a> TableAt<'a> {
     /// Returns whether a connection was made after `since`, by this machine's clock. A server's time
     /// is as exact as the difference between the clocks is known.
     fn was_made_after(self, connection: &Connection, since: Timestamp) -> bool {
-        let ahead = self.table().clock_ahead_ms();
+        let ahead = self.table().clock().ahead_ms();
         connection.established.is_some_and(|made| Timestamp(made.0.saturating_add(ahead)) > since)
     }
 }
@@ -158,7 +159,7 @@ const STALE_OWNER_REMEDY: &str = "restart that process: its earlier session keep
 ///
 /// - The same client, by its name and host, waits behind its own node with a newer session.
 /// - The holder's session has no connection, its host has a newer session that queues nowhere, and
-///   the lock is an election. [`adopted`](self) reports the same of any lock at once, as
+///   the lock is an election. [`AdoptedNode`] reports the same of any lock at once, as
 ///   a hint.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct StaleOwner;
@@ -214,7 +215,7 @@ fn left_behind(context: &LockContext<'_>, session: SessionId) -> Option<String> 
     if !matches!(table_at.view().liveness(session), Liveness::Disconnected { .. }) {
         return None;
     }
-    let last = table_at.table().last_connection(session)?;
+    let last = table_at.table().clients().last_connection(session)?;
     let host = crate::queue::host_of(&last.connection.client);
     let newer = table_at.successor(FormerSession { session, host, since: last.last_listed? })?;
     Some(format!("which has no connection, while {host} goes on with the newer session {}", newer.session))

@@ -102,7 +102,7 @@ fn describe_expiring(context: &LockContext<'_>, row: &ContenderRow<'_>, left: Op
 const SILENT_REMEDY: &str = "look at that process and its network: it may be paused or cut off; if it stays silent, the servers delete the node when the session expires";
 
 /// Reported from half of the session timeout on, while the connection exists. Without a connection
-/// the holder is [expiring](self). A pause that ends before the next view is not
+/// the holder is [expiring](ExpiringHolder). A pause that ends before the next view is not
 /// reported.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct SilentHolder;
@@ -218,7 +218,7 @@ fn suspect_idle(
 
 /// Names the node by which the holder's session also waits, as the end of a sentence; empty if there
 /// is none. A client that forgot a node while it waited looks so when its turn has come.
-/// [`self_blocked`](super::deadlock) reports a session that held before it queued again.
+/// [`SelfBlocked`](super::deadlock::SelfBlocked) reports a session that held before it queued again.
 fn behind_itself(context: &LockContext<'_>, row: &ContenderRow<'_>) -> String {
     let of_session = row.contender.session().and_then(|session| context.repeated.get(&session));
     let behind = of_session.into_iter().flatten().find(|position| **position >= context.lock.holding());
@@ -289,7 +289,7 @@ fn waits_for_long(context: &LockContext<'_>) -> bool {
 fn may_be_stuck(context: &LockContext<'_>, standstill: &Standstill<'_>) -> bool {
     !is_likely_election(context.lock)
         && standstill.at_most() >= context.thresholds.stuck_after
-        && !context.table_at.table().was_handed_on_since_read(context.lock)
+        && !context.lock.was_handed_on_since_read()
 }
 
 fn describe_stuck(context: &LockContext<'_>, standstill: &Standstill<'_>) -> Finding {
@@ -324,9 +324,9 @@ impl Check for HeldLong {
         if lock.holding() == 0 {
             return;
         }
-        let Some(promised) = table.held_at_most(lock) else { return };
+        let Some(promised) = table.elections().held_at_most(lock) else { return };
         for holder in lock.rows(0..lock.holding().min(MAX_SUSPICIONS)) {
-            let held = table.hold_bounds(holder.contender, context.now());
+            let held = table.clock().hold_bounds(holder.contender, context.now());
             // A hold that may be past the promise is an open question until its bounds decide it.
             found.extend(
                 held.filter(|held| held.at_most > promised).map(|held| judge_hold(context, &holder, held, promised)),

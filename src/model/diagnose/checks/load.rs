@@ -170,7 +170,7 @@ fn judge_leaking(context: &LockContext<'_>, session: SessionId, positions: &[usi
     }
     // If any of the first nodes is released, the last of them is another one.
     let (first, last) = (lock.contender_at(*positions.first()?)?, lock.contender_at(*positions.get(MANY_NODES - 1)?)?);
-    let ahead = context.table_at.table().clock_ahead_ms();
+    let ahead = context.table_at.table().clock().ahead_ms();
     let what = if is_registry {
         "and the recipe is unknown: it may be a registry of which this client has many entries"
     } else {
@@ -204,7 +204,7 @@ impl Check for Churning {
         if lasted < CHURN_TIME || !is_fast || context.election.is_some() || context.waiting() > 0 {
             return;
         }
-        let client = table.identity(run.session);
+        let client = table.clients().identity(run.session);
         let summary = format!(
             "{} has taken and given up this lock {} within {}, and nobody else contended",
             client.in_sentence(now),

@@ -87,7 +87,7 @@ fn describe_persistent(context: &LockContext<'_>, first: &ContenderRow<'_>, coun
     };
     if lock.kind() == LockKind::SingleNode {
         let created = human::duration(
-            context.now().since(first.contender.contends_since(context.table_at.table().clock_ahead_ms())),
+            context.now().since(first.contender.contends_since(context.table_at.table().clock().ahead_ms())),
         );
         let watch = human::plural(context.waiting(), "session watches it", "sessions watch it");
         let summary = format!(
@@ -241,7 +241,7 @@ impl Check for EmptyParent {
             if all < MANY_EMPTY {
                 continue;
             }
-            let suspicion = Suspicion::new(describe_many_empty(&below, table.server_time(now)), now, after);
+            let suspicion = Suspicion::new(describe_many_empty(&below, table.clock().server_time(now)), now, after);
             found.push(Suspicion { proved: proven >= MANY_EMPTY, ..suspicion });
             self.among_many.extend(below.locks);
         }

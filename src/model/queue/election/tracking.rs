@@ -11,9 +11,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::super::table::without_candidates;
 use super::{ChangesOfLeader, Departure, DepartureEnd, ElectionRecord, Elections, Expectation, LedBefore};
-use crate::queue::{Happening, LockEvent, LockId, LockQueue, LockTable};
+use crate::queue::clients::Clients;
+use crate::queue::hold::{Clock, TransactionTimes};
+use crate::queue::parent::{ChildListing, Locks};
+use crate::queue::{ClientIdentity, Happening, LockEvent, LockId, LockQueue};
 use lockscope_base::recipe::{LockKind, Recipe, is_named_election};
 use lockscope_base::znode::{Timestamp, ZnodePath, ZnodeStat};
 
@@ -57,7 +59,7 @@ const WORDS: [&str; 7] = ["elect", "leader", "master", "latch", "active", "contr
 /// a mutex contain an address.
 ///
 /// A wrong answer makes a stuck lock less severe, so any sign counts.
-/// [`LockTable::election_kind`] is stricter.
+/// [`Elections::kind`] is stricter.
 pub fn is_likely(lock: &LockQueue) -> bool {
     if by_recipe(lock) {
         return true;
@@ -79,26 +81,26 @@ const REVOKE: &str = "__REVOKE__";
 /// write names into the nodes of their mutexes, too.
 const LONG_TENURE: Duration = Duration::from_secs(300);
 
-impl LockTable {
+impl Elections {
     /// Returns how sure it is that a lock is an election; `None` for a lock that is none.
-    pub fn election_kind(&self, lock: &LockQueue, now: Timestamp) -> Option<ElectionKind> {
-        let kind = self.suspected_election(lock)?;
+    pub fn kind(&self, lock: &LockQueue, clock: &Clock, now: Timestamp) -> Option<ElectionKind> {
+        let kind = self.suspected(lock)?;
         let more_than_data = kind != ElectionKind::Likely || is_named_election(lock.path());
-        let leads_long = || lock.first_holder().and_then(|leader| self.hold_bounds(leader, now));
+        let leads_long = || lock.first_holder().and_then(|leader| clock.hold_bounds(leader, now));
         let is_slow = || {
             leads_long().is_some_and(|bounds| bounds.at_least >= LONG_TENURE)
-                || self.election_record(lock).is_some_and(|record| record.longest_tenure() >= LONG_TENURE)
+                || self.record(lock).is_some_and(|record| record.longest_tenure() >= LONG_TENURE)
         };
         (more_than_data || is_slow()).then_some(kind)
     }
 
     /// Returns the same, without a look at how long anybody led: what to remember must be known
     /// before.
-    pub(in crate::queue) fn suspected_election(&self, lock: &LockQueue) -> Option<ElectionKind> {
+    pub(in crate::queue) fn suspected(&self, lock: &LockQueue) -> Option<ElectionKind> {
         if by_recipe(lock) || self.expectation(lock).is_some() {
             return Some(ElectionKind::Certain);
         }
-        let is_known_by_data = || self.election_record(lock).is_some_and(|record| record.names_participants);
+        let is_known_by_data = || self.record(lock).is_some_and(|record| record.names_participants);
         match lock.kind() {
             LockKind::ReadWrite | LockKind::Semaphore => None,
             _ if is_named_election(lock.path()) => Some(ElectionKind::Likely),
@@ -107,94 +109,61 @@ impl LockTable {
         }
     }
 
-    /// Returns the table with the user's expectations of elections. Call this before the first
-    /// change.
-    #[must_use]
-    pub fn with_expectations(mut self, expected: &[Expectation]) -> Self {
-        self.elections.expected = expected.to_vec();
-        self
-    }
-
     /// Returns the user's expectations of elections.
     pub fn expectations(&self) -> &[Expectation] {
-        &self.elections.expected
+        &self.expected
     }
 
     /// Returns the lengths of holds that the user's expectations tell, in their order. A recording
     /// stores them apart, because older ones have no place for them.
     pub fn promised_holds(&self) -> Vec<Option<Duration>> {
-        self.elections.expected.iter().map(|expected| expected.held_at_most).collect()
-    }
-
-    /// Returns the table with what [`promised_holds`](Self::promised_holds) returned.
-    #[must_use]
-    pub fn with_promised_holds(mut self, promised: &[Option<Duration>]) -> Self {
-        for (expected, promised) in self.elections.expected.iter_mut().zip(promised) {
-            expected.held_at_most = *promised;
-        }
-        self
-    }
-
-    /// Returns what is remembered about elections. It is not part of the serialized table.
-    pub fn elections(&self) -> &Elections {
-        &self.elections
-    }
-
-    /// Returns the table with the records that were stored beside it. Records of locks that the
-    /// table does not have are dropped.
-    #[must_use]
-    pub fn with_elections(mut self, elections: Elections) -> Self {
-        *self.elections = elections;
-        let locks = &self.locks;
-        self.elections.records.retain(|id, _| locks.contains_key(id));
-        self
+        self.expected.iter().map(|expected| expected.held_at_most).collect()
     }
 
     /// Returns what is remembered about an election; `None` while nothing has changed there.
-    pub fn election_record(&self, lock: &LockQueue) -> Option<&ElectionRecord> {
-        self.elections.records.get(&lock.id())
+    pub fn record(&self, lock: &LockQueue) -> Option<&ElectionRecord> {
+        self.records.get(&lock.id())
     }
 
     /// Learns who led elections before they were watched. At most 1,000 elections are kept.
-    pub fn learn_leaders(&mut self, found: Vec<LedBefore>) {
-        self.elections.led_before.learn(found);
+    pub(in crate::queue) fn learn_leaders(&mut self, found: Vec<LedBefore>) {
+        self.led_before.learn(found);
     }
 
     /// Returns who led an election before it was watched, if a recording has it.
     pub fn led_before(&self, election: &LockQueue) -> Option<&LedBefore> {
-        self.elections.led_before.of(election.path())
+        self.led_before.of(election.path())
     }
 
     /// Returns the user's expectation of a lock as an election.
     pub fn expectation(&self, lock: &LockQueue) -> Option<&Expectation> {
-        let mut of_elections = self.elections.expected.iter().filter(|expected| expected.is_of_elections());
+        let mut of_elections = self.expected.iter().filter(|expected| expected.is_of_elections());
         of_elections.find(|expected| expected.path.matches(lock.path()))
     }
 
     /// Returns how long a lock is held at most, as its owner promised.
     pub fn held_at_most(&self, lock: &LockQueue) -> Option<Duration> {
-        let mut of_holds = self.elections.expected.iter().filter(|expected| expected.held_at_most.is_some());
+        let mut of_holds = self.expected.iter().filter(|expected| expected.held_at_most.is_some());
         of_holds.find(|expected| expected.path.matches(lock.path()))?.held_at_most
     }
 }
 
-/// Maximum number of contenders that are searched for a name.
-const MAX_SEARCHED_FOR_NAME: usize = 1_000;
-
-impl LockTable {
+impl Elections {
     /// Records the events of elections. Other locks cost a look at their recipe and path.
-    pub(in crate::queue) fn note_elections(&mut self, happenings: &[Happening]) {
+    pub(in crate::queue) fn note(&mut self, happenings: &[Happening], locks: &Locks, clients: &Clients) {
         for happening in happenings {
             let Some(id) = happening.lock.as_ref().map(|lock| lock.id) else { continue };
             if happening.event == LockEvent::LockGone {
-                self.elections.records.remove(&id);
+                self.records.remove(&id);
                 continue;
             }
-            let Some(kind) = self.locks.get(&id).and_then(|lock| self.suspected_election(lock)) else { continue };
-            let last_request = self.last_request(happening);
+            let Some((lock, kind)) = locks.get(&id).and_then(|lock| Some((lock, self.suspected(lock)?))) else {
+                continue;
+            };
+            let last_request = clients.last_request(happening);
             let expired = matches!(happening.event, LockEvent::Expired | LockEvent::Settled);
-            let is_queued = expired && self.queues_again(id, happening);
-            let record = self.elections.record_mut(id, happening.at);
+            let is_queued = expired && clients.queue_again(lock, happening);
+            let record = self.record_mut(id, happening.at);
             record.names_participants |= kind == ElectionKind::Likely;
             match happening.event {
                 LockEvent::Acquired => record.acquired(happening.at),
@@ -208,45 +177,44 @@ impl LockTable {
         }
     }
 
-    /// Returns whether the client of a node that went is in the queue by another node.
-    fn queues_again(&self, id: LockId, happening: &Happening) -> bool {
-        let lock = self.locks.get(&id);
-        happening.client.name_of_one_client().zip(lock).is_some_and(|(name, lock)| self.is_queued(lock, name))
-    }
-
-    /// Returns whether the client of this name is in the queue of a lock, by any session. Linear in
-    /// the queue, of which it looks at the first [`MAX_SEARCHED_FOR_NAME`].
-    ///
-    /// A word that contenders of several hosts bear at once is the name of none of them.
-    pub(crate) fn is_queued(&self, lock: &LockQueue, name: &str) -> bool {
-        let clients = lock.rows(0..lock.len().min(MAX_SEARCHED_FOR_NAME)).map(|row| self.identity_of(row.contender));
-        let mut bearers = clients.filter(|client| client.name_of_one_client() == Some(name));
-        let Some(first) = bearers.next() else { return false };
-        bearers.all(|other| first.host().zip(other.host()).is_none_or(|(first, other)| first == other))
-    }
-
     /// Records that a candidate is known by its name now. Its node was not read when it came.
-    pub(in crate::queue) fn note_candidate_is_read(&mut self, id: LockId, slot: usize, now: Timestamp) {
-        let Some(lock) = self.locks.get(&id).filter(|lock| self.suspected_election(lock).is_some()) else { return };
-        let Some(client) = lock.contender(slot).map(|contender| self.identity_of(contender)) else { return };
-        if let Some(record) = self.elections.records.get_mut(&id) {
-            record.came(now, &client);
+    pub(in crate::queue) fn note_candidate_is_read(
+        &mut self,
+        lock: &LockQueue,
+        client: &ClientIdentity,
+        now: Timestamp,
+    ) {
+        let is_election = self.suspected(lock).is_some();
+        if let Some(record) = self.records.get_mut(&lock.id()).filter(|_| is_election) {
+            record.came(now, client);
         }
     }
 
-    /// Returns the number of the client's last request, as a server listed it before the event.
-    ///
-    /// A list may be newer than the event that is being taken in: a last request that can delete may
-    /// be the one that deleted the node.
-    fn last_request(&self, happening: &Happening) -> Option<i64> {
-        let (_, connection) = self.view.connection_of(happening.session?)?;
-        let deletes = |operation: &str| operation.starts_with("DEL") || operation.starts_with("MUL");
-        connection.last_cxid.filter(|_| !connection.last_operation.as_deref().is_some_and(deletes))
+    /// Dates the emptiness of the parents that were found empty: the next transaction of a known
+    /// time came after the deletion of their last child. Called at the end of a complete reading.
+    pub(in crate::queue) fn prove_emptiness(
+        &mut self,
+        times: &TransactionTimes,
+        clock: &Clock,
+        listing: impl Fn(LockId) -> Option<ChildListing>,
+    ) {
+        for (id, record) in &mut self.records {
+            let Some(since) = record.empty_since else { continue };
+            let proven =
+                listing(*id).filter(|listing| !listing.disturbed).and_then(|listing| times.after(listing.last));
+            let proven = proven.map(|at| Timestamp(at.0.saturating_add(clock.ahead_ms())));
+            record.empty_since = proven.map(|proven| proven.min(since)).or(Some(since));
+        }
+    }
+
+    /// Notes that an election was found without candidates.
+    pub(in crate::queue) fn note_found_empty(&mut self, id: LockId, now: Timestamp) {
+        self.record_mut(id, now).empty_since = Some(now);
     }
 
     /// Notes the end of the first complete reading. Nothing was seen before.
-    pub(in crate::queue) fn elections_watched(&mut self, now: Timestamp) {
-        self.elections.since.get_or_insert(now);
+    pub(in crate::queue) fn note_watched(&mut self, now: Timestamp) {
+        self.since.get_or_insert(now);
     }
 }
 
@@ -263,33 +231,18 @@ fn departure(happening: &Happening, last_request: Option<i64>) -> Departure {
     }
 }
 
-impl LockTable {
+impl Elections {
     /// Returns for how long elections have been watched.
     pub fn watched_for(&self, now: Timestamp) -> Option<Duration> {
-        self.elections.since.map(|since| now.since(since))
+        self.since.map(|since| now.since(since))
     }
 
     /// Returns how often the leadership of an election changed lately.
-    pub fn changes_of_leader(&self, lock: &LockQueue, now: Timestamp) -> ChangesOfLeader {
-        let held = lock.first_holder().and_then(|holder| self.hold_bounds(holder, now));
+    pub fn changes_of_leader(&self, lock: &LockQueue, clock: &Clock, now: Timestamp) -> ChangesOfLeader {
+        let held = lock.first_holder().and_then(|holder| clock.hold_bounds(holder, now));
         let held_since = held.map(|bounds| now.minus(bounds.at_least));
-        let since = self.elections.since.into_iter().chain(held_since).min();
-        ChangesOfLeader::new(self.election_record(lock), since, now)
-    }
-
-    /// Adds an election that was found without candidates. Its recipe shows once one comes.
-    pub(in crate::queue) fn note_empty_election(
-        &mut self,
-        path: &ZnodePath,
-        stat: &ZnodeStat,
-        now: Timestamp,
-        out: &mut Vec<Happening>,
-    ) {
-        if !self.ids_at(path).is_empty() || !is_empty_election(path, stat, self.expectations()) {
-            return;
-        }
-        let id = self.lock_of(&without_candidates(path), now, out);
-        self.elections.record_mut(id, now).empty_since = Some(now);
+        let since = self.since.into_iter().chain(held_since).min();
+        ChangesOfLeader::new(self.record(lock), since, now)
     }
 }
 
@@ -310,52 +263,61 @@ const MAX_WITHOUT_PARENT: usize = 1_000;
 /// How long an election is kept without a parent. Its application may be gone for good.
 const MAX_AGE_WITHOUT_PARENT: Duration = Duration::from_secs(24 * 3_600);
 
-impl LockTable {
+impl Elections {
     /// Keeps an election whose parent is gone, if its last leader may have lost its session.
     /// Returns whether it did.
     ///
     /// An application that ends deletes its nodes or closes its session. Its election is not missed.
-    pub(in crate::queue) fn keep_without_parent(&mut self, id: LockId, now: Timestamp) -> bool {
-        let Some(lock) = self.locks.get(&id) else { return false };
-        let is_election = self.election_kind(lock, now).is_some_and(|kind| kind > ElectionKind::Unknown);
-        let end = self.election_record(lock).and_then(ElectionRecord::last_tenure).map(|tenure| tenure.end);
+    pub(in crate::queue) fn keep_without_parent(&mut self, lock: &LockQueue, clock: &Clock, now: Timestamp) -> bool {
+        let is_election = self.kind(lock, clock, now).is_some_and(|kind| kind > ElectionKind::Unknown);
+        let end = self.record(lock).and_then(ElectionRecord::last_tenure).map(|tenure| tenure.end);
         if !is_election || !matches!(end, Some(DepartureEnd::Expired | DepartureEnd::Unknown)) {
             return false;
         }
-        let kept = &mut self.elections.without_parent;
-        if !kept.contains(&id) {
-            kept.push_back(id);
+        if !self.without_parent.contains(&lock.id()) {
+            self.without_parent.push_back(lock.id());
         }
         true
     }
 
-    /// Returns whether an election is kept though its parent is gone.
-    pub fn is_without_parent(&self, lock: &LockQueue) -> bool {
-        self.elections.without_parent.contains(&lock.id()) && self.lacks_parent(lock)
+    pub(in crate::queue) fn set_expectations(&mut self, expected: &[Expectation]) {
+        self.expected = expected.to_vec();
     }
 
-    fn lacks_parent(&self, lock: &LockQueue) -> bool {
-        lock.is_empty() && !self.parents.contains_key(lock.path())
+    pub(in crate::queue) fn set_promised_holds(&mut self, promised: &[Option<Duration>]) {
+        for (expected, promised) in self.expected.iter_mut().zip(promised) {
+            expected.held_at_most = *promised;
+        }
+    }
+
+    /// Returns whether this election was kept when it lost its parent.
+    pub(in crate::queue) fn is_kept_without_parent(&self, lock: &LockQueue) -> bool {
+        self.without_parent.contains(&lock.id())
     }
 
     /// Returns whether more elections are kept than allowed.
     pub(in crate::queue) fn has_too_many_without_parent(&self) -> bool {
-        self.elections.without_parent.len() > MAX_WITHOUT_PARENT
+        self.without_parent.len() > MAX_WITHOUT_PARENT
     }
 
     /// Returns the elections that are kept no longer: those that have been without a parent for long,
-    /// and the oldest if there are too many.
-    pub(in crate::queue) fn old_without_parent(&mut self, now: Timestamp) -> Vec<LockId> {
+    /// and the oldest if there are too many. Forgets those that do not lack their parent any more.
+    pub(in crate::queue) fn old_without_parent(
+        &mut self,
+        lacks_parent: impl Fn(LockId) -> bool,
+        now: Timestamp,
+    ) -> Vec<LockId> {
         let mut left = Vec::new();
-        let kept = std::mem::take(&mut self.elections.without_parent);
+        let kept = std::mem::take(&mut self.without_parent);
         let too_many = kept.len().saturating_sub(MAX_WITHOUT_PARENT);
         for (position, id) in kept.into_iter().enumerate() {
-            let Some(lock) = self.locks.get(&id).filter(|lock| self.lacks_parent(lock)) else { continue };
-            let is_recent = self
-                .election_record(lock)
-                .is_some_and(|record| now.since(record.changed_at()) <= MAX_AGE_WITHOUT_PARENT);
+            if !lacks_parent(id) {
+                continue;
+            }
+            let is_recent =
+                self.records.get(&id).is_some_and(|record| now.since(record.changed_at()) <= MAX_AGE_WITHOUT_PARENT);
             if is_recent && position >= too_many {
-                self.elections.without_parent.push_back(id);
+                self.without_parent.push_back(id);
             } else {
                 left.push(id);
             }

@@ -45,7 +45,7 @@ fn queue(sessions: i64) -> (History, Vec<ZnodePath>) {
 fn first_bounds(table: &LockTable, now: Timestamp) -> (u64, u64) {
     let lock = table.locks().find(|lock| lock.path().as_str() == "/c").expect("a lock");
     let holder = lock.first_holder().expect("a holder");
-    let bounds = table.hold_bounds(holder, now).expect("it holds");
+    let bounds = table.clock().hold_bounds(holder, now).expect("it holds");
     (bounds.at_least.as_secs(), bounds.at_most.as_secs())
 }
 
@@ -142,6 +142,6 @@ fn a_recreated_queue_proves_nothing_about_older_leases() {
     history.now = history.now.plus(Duration::from_secs(7));
     let table = history.first_look();
     let lock = table.locks().find(|lock| lock.path().as_str() == "/s").expect("a semaphore");
-    let bounds = table.hold_bounds(lock.first_holder().expect("a holder"), history.now).expect("it holds");
+    let bounds = table.clock().hold_bounds(lock.first_holder().expect("a holder"), history.now).expect("it holds");
     assert_eq!((bounds.at_least.as_secs(), bounds.at_most.as_secs()), (7, 137), "in truth 37 s");
 }

@@ -173,14 +173,14 @@ impl History {
             for hold in holders(lock) {
                 let row = lock.rows(0..lock.len()).find(|row| row.contender.czxid == hold.2).expect("it holds");
                 let truth = self.now.since(self.held_since[&hold]);
-                let bounds = table.hold_bounds(row.contender, self.ours()).expect("it holds");
+                let bounds = table.clock().hold_bounds(row.contender, self.ours()).expect("it holds");
                 // Even an exact bound may be off by a clock difference that was taken for a
                 // message's travel time.
                 let slack = Duration::from_secs(u64::from(self.ahead != 0 && bounds.is_exact()));
                 let (at_least, at_most) = (bounds.at_least.saturating_sub(slack), bounds.at_most + slack);
                 prop_assert!(at_least <= truth && truth <= at_most, "{:?} {:?}, in truth {:?}", hold, bounds, truth);
             }
-            let since = table.no_handover_since(lock);
+            let since = table.clock().no_handover_since(lock);
             prop_assert_eq!(since.is_some(), lock.holding() > 0);
             if let Some(since) = since {
                 let truth = self.handed_on[&(lock.path().clone(), label(lock))];
@@ -204,7 +204,7 @@ impl History {
             if self.deleted.get(lock.path()).copied().max(stranger).is_some_and(|changed| changed >= newest) {
                 continue;
             }
-            let bounds = table.hold_bounds(holder, self.now).expect("it holds");
+            let bounds = table.clock().hold_bounds(holder, self.now).expect("it holds");
             prop_assert!(bounds.at_least >= self.now.since(newest), "{} {:?}", lock.path(), bounds);
         }
         Ok(())

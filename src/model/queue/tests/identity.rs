@@ -75,11 +75,11 @@ fn a_client_of_a_server_that_does_not_answer_is_not_said_to_be_gone() {
     let silent = MemberView::unasked("zk1:2181".to_owned());
     let view = ServerView { at: fixture.now, members: vec![silent], members_known: true, ..ServerView::default() };
     fixture.apply(Change::Surveyed { view: Arc::new(view) });
-    assert!(fixture.table.last_connection(SessionId(7)).is_none(), "nobody knows where it is");
-    let client = fixture.table.identity(SessionId(7));
+    assert!(fixture.table.clients().last_connection(SessionId(7)).is_none(), "nobody knows where it is");
+    let client = fixture.table.clients().identity(SessionId(7));
     assert_eq!((client.address.as_deref(), client.last_listed), (Some("10.0.0.7:4000"), None), "and it has its name");
     survey(&mut fixture, []);
-    let last = fixture.table.last_connection(SessionId(7)).expect("the session is remembered");
+    let last = fixture.table.clients().last_connection(SessionId(7)).expect("the session is remembered");
     assert!(last.last_listed.is_some(), "now its server says that it is gone");
 }
 
@@ -90,24 +90,24 @@ fn a_client_whose_connection_is_gone_is_named_by_its_last_address() {
     fixture.write(&node, b"worker-3");
     fixture.apply(fixture.observed(&node));
     let listed = survey(&mut fixture, [7, 8]);
-    assert_eq!(fixture.table.identity(SessionId(7)), named("worker-3", 7, None));
+    assert_eq!(fixture.table.clients().identity(SessionId(7)), named("worker-3", 7, None));
     survey(&mut fixture, [8]);
     survey(&mut fixture, [8]);
     let (lock, position) = fixture.table.position(&node).expect("the node is in the queue");
     let contender =
         fixture.table.lock(lock).and_then(|lock| lock.row(position)).expect("the lock has the contender").contender;
-    assert_eq!(fixture.table.identity_of(contender), named("worker-3", 7, Some(listed)));
-    let last = fixture.table.last_connection(SessionId(7)).expect("the session is remembered");
+    assert_eq!(fixture.table.clients().identity_of(contender), named("worker-3", 7, Some(listed)));
+    let last = fixture.table.clients().last_connection(SessionId(7)).expect("the session is remembered");
     assert_eq!((last.connection, last.server), (&connection(7), "zk1:2181"));
 
     let gone = fixture.delete(&node);
     assert_eq!((gone[0].event, &gone[0].client), (LockEvent::Released, &named("worker-3", 7, Some(listed))));
     assert_eq!(
-        fixture.table.identity(SessionId(7)),
+        fixture.table.clients().identity(SessionId(7)),
         named("worker-3", 7, Some(listed)),
         "it is remembered for a while"
     );
-    assert_eq!(fixture.table.identity(SessionId(8)).name, None);
+    assert_eq!(fixture.table.clients().identity(SessionId(8)).name, None);
 }
 
 #[test]
@@ -116,9 +116,9 @@ fn a_client_that_comes_back_is_named_by_its_new_address() {
     fixture.create("/l/lock-", 7);
     survey(&mut fixture, [7]);
     survey(&mut fixture, []);
-    assert!(fixture.table.identity(SessionId(7)).last_listed.is_some());
+    assert!(fixture.table.clients().identity(SessionId(7)).last_listed.is_some());
     survey(&mut fixture, [7]);
-    assert_eq!(fixture.table.identity(SessionId(7)).last_listed, None);
+    assert_eq!(fixture.table.clients().identity(SessionId(7)).last_listed, None);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_contender_is_named_by_its_own_data_before_that_of_its_sessions_other_nodes(
     let name = |at: &str| {
         let lock =
             fixture.table.find(&path(at), None).and_then(|id| fixture.table.lock(id)).expect("the lock is there");
-        fixture.table.identity_of(lock.first_holder().expect("a holder")).name
+        fixture.table.clients().identity_of(lock.first_holder().expect("a holder")).name
     };
     assert_eq!(["/a", "/b", "/c"].map(name), ["thread-1", "thread-2", "thread-2"].map(|name| Some(name.into())));
 }
@@ -165,14 +165,14 @@ fn only_the_last_sessions_without_a_contender_are_remembered() {
         let node = fixture.create("/l/lock-", session);
         fixture.delete(&node);
     }
-    assert_eq!(fixture.table.sessions.len(), MAX_DEPARTED + 1);
+    assert_eq!(fixture.table.clients.sessions.len(), MAX_DEPARTED + 1);
     survey(&mut fixture, [1].into_iter().chain(sessions));
     survey(&mut fixture, []);
-    let known = |session| fixture.table.last_connection(SessionId(session)).is_some();
+    let known = |session| fixture.table.clients().last_connection(SessionId(session)).is_some();
     assert!(known(1), "it has a contender");
     assert_eq!([2, 12, 13, departed() + 12].map(known), [false, false, true, true]);
     fixture.delete(&keeps);
-    assert_eq!(fixture.table.sessions.len(), MAX_DEPARTED);
+    assert_eq!(fixture.table.clients.sessions.len(), MAX_DEPARTED);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_session_that_contends_again_is_not_forgotten() {
     }
     survey(&mut fixture, [1]);
     survey(&mut fixture, []);
-    assert!(fixture.table.last_connection(SessionId(1)).is_some());
+    assert!(fixture.table.clients().last_connection(SessionId(1)).is_some());
 }
 
 /// Returns the watches of these sessions on a single-node lock.
@@ -202,11 +202,11 @@ fn a_session_that_only_watches_a_single_node_is_remembered_too() {
     let listed = survey_watched(&mut fixture, [1, 7, 8], watching("/controller", [7]));
     survey(&mut fixture, [1]);
     assert_eq!(
-        fixture.table.identity(SessionId(7)),
+        fixture.table.clients().identity(SessionId(7)),
         ClientIdentity { name: None, ..named("", 7, Some(listed)) },
         "it waited there"
     );
-    assert!(fixture.table.last_connection(SessionId(8)).is_none(), "it neither held nor waited");
+    assert!(fixture.table.clients().last_connection(SessionId(8)).is_none(), "it neither held nor waited");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn watching_sessions_count_among_those_without_a_contender() {
     fixture.create_plain("/controller", Some(1));
     let waiting = 2..=departed() + 12;
     survey_watched(&mut fixture, waiting.clone(), watching("/controller", waiting));
-    assert_eq!(fixture.table.sessions.len(), MAX_DEPARTED + 1);
+    assert_eq!(fixture.table.clients.sessions.len(), MAX_DEPARTED + 1);
     // Sessions that still wait are forgotten last.
     survey_watched(&mut fixture, [20, 21], watching("/controller", [20]));
     for session in 1..departed() {
@@ -224,7 +224,7 @@ fn watching_sessions_count_among_those_without_a_contender() {
     }
     survey(&mut fixture, [20, 21]);
     survey(&mut fixture, []);
-    let known = |session| fixture.table.last_connection(SessionId(session)).is_some();
+    let known = |session| fixture.table.clients().last_connection(SessionId(session)).is_some();
     assert_eq!([20, 21].map(known), [true, false]);
 }
 
@@ -260,6 +260,6 @@ fn an_owner_is_named_by_the_key_of_its_recipe() {
         let node = fixture.put(&format!("{before}{mark}{session:010}"), Some(session));
         fixture.write(&node, data.as_bytes());
         fixture.apply(fixture.observed(&node));
-        assert_eq!(fixture.table.identity(SessionId(session)).name.as_deref(), name, "{data}");
+        assert_eq!(fixture.table.clients().identity(SessionId(session)).name.as_deref(), name, "{data}");
     }
 }

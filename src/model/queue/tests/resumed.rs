@@ -19,7 +19,7 @@ fn resume(fixture: &mut TableFixture, roots: &[&str]) {
 
 fn bounds(fixture: &TableFixture, at: &str) -> HoldBounds {
     let holder = fixture.lock(at).first_holder().expect("a holder");
-    fixture.table.hold_bounds(holder, fixture.now).expect("it holds")
+    fixture.table.clock().hold_bounds(holder, fixture.now).expect("it holds")
 }
 
 #[test]

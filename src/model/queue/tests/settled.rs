@@ -113,7 +113,7 @@ fn a_candidate_whose_end_is_settled_is_told_by_its_expiry() {
     expiring.goes(600);
     let end = |expiring: &Expiring| {
         let table = &expiring.fixture.table;
-        let record = table.locks().next().and_then(|lock| table.election_record(lock));
+        let record = table.locks().next().and_then(|lock| table.elections().record(lock));
         record.and_then(ElectionRecord::last_tenure).map(|left| left.end)
     };
     assert_eq!(end(&expiring), Some(DepartureEnd::Unknown));

@@ -30,7 +30,7 @@ fn a_job_is_locked_until_the_time_in_its_data() {
     let report = table.find(&path("/shedlock/report"), None).and_then(|id| table.lock(id)).expect("the lock");
     let until = report.first_holder().and_then(Contender::locked_until);
     assert_eq!(until, Some(Timestamp(NOW.0 + 10_000)));
-    let held = report.first_holder().and_then(|holder| table.hold_bounds(holder, Timestamp(NOW.0 + 2_000)));
+    let held = report.first_holder().and_then(|holder| table.clock().hold_bounds(holder, Timestamp(NOW.0 + 2_000)));
     let held = held.expect("it is held");
     assert_eq!(held.at_least, Duration::from_secs(2), "the node is older than its lock");
 

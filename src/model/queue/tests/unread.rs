@@ -57,8 +57,8 @@ fn unknown_fields_stay_empty() {
     let holder = first(&world.table).first_holder().expect("a holder").clone();
     assert!(!holder.is_read());
     assert_eq!((holder.session(), holder.data.bytes()), (None, &b""[..]));
-    assert!(world.table.identity_of(&holder).unread);
-    assert!(world.table.hold_bounds(&holder, world.now).is_some_and(HoldBounds::is_exact));
+    assert!(world.table.clients().identity_of(&holder).unread);
+    assert!(world.table.clock().hold_bounds(&holder, world.now).is_some_and(HoldBounds::is_exact));
 }
 
 #[test]

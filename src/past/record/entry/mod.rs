@@ -142,7 +142,7 @@ type Written = (
 pub fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
     let elections = (table.elections(), diagnosis.thresholds().flapping);
     let evidence = table.session_evidence();
-    let (ensemble, promised) = (table.ensemble_state(), (table.promised_holds(), table.runs_of_one()));
+    let (ensemble, promised) = (table.ensemble_state(), (table.elections().promised_holds(), table.runs_of_one()));
     let recipes = table.own_recipes();
     postcard::to_allocvec(&(table, diagnosis, recipes, evidence, elections, ensemble, promised, table.head_waits()))
 }

@@ -21,7 +21,7 @@ fn a_state_is_read_with_all_evidence_and_without_it_from_older_recordings() {
     assert!(state.table.view().min_session_timeout().is_some());
     assert_eq!(state.table.ensemble_state(), table.ensemble_state());
     assert_eq!(state.table.view().voters, Some(1));
-    assert_eq!(state.table.expectations(), table.expectations());
+    assert_eq!(state.table.elections().expectations(), table.elections().expectations());
 
     let older = (table, &diagnosis, table.own_recipes());
     let of_format = |written: Result<Vec<u8>, postcard::Error>| read(&written.expect("written bytes")).table;

@@ -229,7 +229,7 @@ pub fn find<'a>(table: &'a LockTable, lock: LockId, id: &ContenderId, node: Opti
 
 /// Returns the bounds of the acquisition of a holder that already held when everything was read.
 pub fn held_since(row: ContenderRow<'_>, table: &LockTable, moment: EventTime) -> Option<TimeBounds> {
-    let held = table.hold_bounds(row.contender, moment.at)?;
+    let held = table.clock().hold_bounds(row.contender, moment.at)?;
     let ago = |time: std::time::Duration| {
         Timestamp(moment.at.0.saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)))
     };
@@ -241,7 +241,7 @@ impl ContenderRecord {
     /// Updates the record from the table. Returns whether something changed.
     pub fn reread(&mut self, row: ContenderRow<'_>, table: &LockTable, no_data: bool) -> bool {
         let contender = row.contender;
-        let mut changed = self.names_client(&table.identity_of(contender), no_data);
+        let mut changed = self.names_client(&table.clients().identity_of(contender), no_data);
         if !contender.is_read() {
             self.mode = row.mode;
             return changed;

@@ -362,7 +362,7 @@ impl StandingContenders {
             client: RecordedClient::default(),
             session: contender.session(),
             first_seen_at: moment.at,
-            enqueued_at: Some(contender.contends_since(table.clock_ahead_ms())),
+            enqueued_at: Some(contender.contends_since(table.clock().ahead_ms())),
             acquired: None,
             ended: None,
             end: ContenderEnd::Open,

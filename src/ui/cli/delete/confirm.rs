@@ -64,7 +64,7 @@ pub async fn plan_of(
     }
     match planned {
         Err(NoPlan::NotFound(_)) if stat.ephemeral_owner.is_none() => {
-            let now = table.server_time(table_at.now());
+            let now = table.clock().server_time(table_at.now());
             Ok(DeletePlan::of_empty_node(path, stat, now)?)
         }
         Err(NoPlan::NotFound(_)) => bail!(NotPlanned(format!(

@@ -325,7 +325,7 @@ impl App {
             _ => list.and_then(|list| list.node(self)),
         };
         let session = list.and_then(|list: &dyn List<Self>| list.session(self));
-        let address = session.and_then(|session| self.world().table().address_of(session));
+        let address = session.and_then(|session| self.world().table().clients().address_of(session));
         let context = match screen {
             Screen::Ensembles => self.selected_ensemble().map(|row| row.name.to_string()),
             _ => self.settings.context.clone(),

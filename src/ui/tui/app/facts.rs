@@ -53,7 +53,7 @@ impl App {
 
     /// [`now`](Self::now) by the servers' clock, to compare with times that the servers wrote.
     pub fn server_now(&self) -> Timestamp {
-        self.world().table().server_time(self.now())
+        self.world().table().clock().server_time(self.now())
     }
 
     /// The wall-clock time of the last event, paused or not.

@@ -351,7 +351,7 @@ impl Matching<'_> {
 
     /// Searches the current or last known address of a session's client.
     fn address_of(&mut self, session: Option<SessionId>, table: &LockTable) -> &mut Self {
-        self.texts(session.and_then(|session| table.address_of(session)))
+        self.texts(session.and_then(|session| table.clients().address_of(session)))
     }
 
     /// Searches what does not depend on the contender's position: its node, session, data and
@@ -394,11 +394,11 @@ impl Filter {
         if lock.is_empty() {
             matching.text("free");
         }
-        if let Some(bounds) = lock.first_holder().and_then(|holder| table.hold_bounds(holder, now)) {
+        if let Some(bounds) = lock.first_holder().and_then(|holder| table.clock().hold_bounds(holder, now)) {
             matching.figure(|| bounded(bounds.at_least, bounds.at_most, Charset::Unicode));
         }
         if let Some(waiter) = lock.first_waiter() {
-            matching.figure(|| duration(table.server_time(now).since(waiter.created_at)));
+            matching.figure(|| duration(table.clock().server_time(now).since(waiter.created_at)));
         }
         let rates = lock.rates(now);
         for figure in [rates.acquisitions, rates.herd, rates.chain] {
@@ -423,7 +423,7 @@ impl Filter {
             RequestMode::Lease => Some("lease"),
         });
         let created = row.contender.created_at;
-        matching.figure(|| duration(at.table().server_time(now).since(created)));
+        matching.figure(|| duration(at.table().clock().server_time(now).since(created)));
         matching.figure(|| date_and_time(created, true)).figure(|| date_and_time(created, false));
         matching.figure(|| row.contender.czxid.to_string());
         if !matching.is_decided() {
@@ -436,7 +436,7 @@ impl Filter {
                         Sequence::split(node).map_or_else(|| node.to_owned(), |(_, Sequence(at))| at.to_string())
                     });
                 }
-            } else if let Some(bounds) = at.table().hold_bounds(row.contender, now) {
+            } else if let Some(bounds) = at.table().clock().hold_bounds(row.contender, now) {
                 matching.figure(|| format!("held {}", bounded(bounds.at_least, bounds.at_most, Charset::Unicode)));
             }
         }

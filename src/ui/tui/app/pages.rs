@@ -499,7 +499,7 @@ impl App {
         let row = lock.row(lock.holding())?;
         let passed = self.passed(lock, &row)?;
         let table = self.world().table();
-        let waited = self.now().since(row.contender.contends_since(table.clock_ahead_ms()));
+        let waited = self.now().since(row.contender.contends_since(table.clock().ahead_ms()));
         let is_long = waited >= self.world().diagnosis().thresholds().stuck_after;
         let who = self.world().table_at(self.now()).who(row.contender);
         is_long.then(|| format!("{who} has waited to write for {} while {passed}.", duration(waited)))
@@ -513,7 +513,7 @@ impl App {
         if !is_waiting_writer {
             return None;
         }
-        let since = row.contender.contends_since(self.world().table().clock_ahead_ms());
+        let since = row.contender.contends_since(self.world().table().clock().ahead_ms());
         let (readers, is_all) = self.world().histories().readers_gone_since(lock.id(), since);
         let or_more = if is_all { "" } else { " or more" };
         (readers > 0).then(|| format!("{}{or_more} passed", plural(readers, "reader", "readers")))
@@ -613,7 +613,7 @@ impl App {
                 let (lock, position) = world.table().position(place.node.as_ref()?)?;
                 world.table().lock(lock)?.row(position).map(|row| row.contender)
             });
-            let ahead = world.table().clock_ahead_ms();
+            let ahead = world.table().clock().ahead_ms();
             let since: Option<Timestamp> = contenders.map(|contender| contender.contends_since(ahead)).min();
             let owner = table_at.owner_state(id, since.unwrap_or(self.now()));
             let (watches, places) = (&detail.watches, detail.places.len());
@@ -622,7 +622,7 @@ impl App {
                 &ShownSession {
                     session: id,
                     view: table_at.view(),
-                    last: table_at.table().last_connection(id),
+                    last: table_at.table().clients().last_connection(id),
                     owner,
                     holds: detail.holds,
                     awaits: places - detail.holds,

@@ -430,7 +430,8 @@ impl App {
         let (table, diagnosis) = (self.live.table(), self.live.diagnosis());
         let found = diagnosis.findings().filter(|finding| finding.code == Code::NobodyLeads);
         let locks = found.filter_map(|finding| table.lock(finding.lock.id));
-        let unseen = locks.filter(|lock| table.election_record(lock).and_then(ElectionRecord::last_tenure).is_none());
+        let unseen =
+            locks.filter(|lock| table.elections().record(lock).and_then(ElectionRecord::last_tenure).is_none());
         unseen.map(|lock| lock.path().clone()).take(MAX_ASKED)
     }
 

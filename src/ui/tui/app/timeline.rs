@@ -161,7 +161,7 @@ impl TimelineSpan {
     }
 
     fn standing(lock: &LockQueue, contender: &Contender, table: &LockTable, since: Beginning) -> Self {
-        let (client, node) = (table.identity_of(contender), Some(Arc::clone(&contender.node)));
+        let (client, node) = (table.clients().identity_of(contender), Some(Arc::clone(&contender.node)));
         Self { lock: lock.lock_name(), client, node, since, ended: None }
     }
 }
@@ -311,12 +311,14 @@ impl Lately {
         for lock in table.locks().filter(|lock| lock.waiting() > 0 && !is_likely_election(lock)) {
             let name = lock.lock_name();
             if let Some(waiter) = lock.first_waiter() {
-                let since = waiter.contends_since(table.clock_ahead_ms());
+                let since = waiter.contends_since(table.clock().ahead_ms());
                 self.waiting.add(now.since(since), &name, || {
                     TimelineSpan::standing(lock, waiter, table, Beginning { earliest: since, latest: since })
                 });
             }
-            if let Some((holder, bounds)) = lock.first_holder().and_then(|it| Some((it, table.hold_bounds(it, now)?))) {
+            if let Some((holder, bounds)) =
+                lock.first_holder().and_then(|it| Some((it, table.clock().hold_bounds(it, now)?)))
+            {
                 let since = Beginning::of(now, bounds);
                 self.holding.add(bounds.at_most, &name, || TimelineSpan::standing(lock, holder, table, since));
             }

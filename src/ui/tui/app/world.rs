@@ -300,7 +300,7 @@ impl ScreenWorld {
                 let last_true = self.live.table().last_true().unwrap_or(at);
                 let holders = self.live.table().locks().flat_map(|lock| lock.rows(0..lock.holding()));
                 leaving.extend(holders.map(|row| {
-                    let seen = self.live.table().hold_bounds(row.contender, last_true);
+                    let seen = self.live.table().clock().hold_bounds(row.contender, last_true);
                     let mut stay = Stay::of(row.contender, self.live.table(), at);
                     // The hold lasted at least until the connection was lost.
                     if let Some((held, seen)) = stay.held.as_mut().zip(seen) {

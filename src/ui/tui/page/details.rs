@@ -107,10 +107,10 @@ impl Selected<'_> {
             }
             (ContenderState::Unknown, _) => "holds if its thread also holds the write before it; else waits".to_owned(),
             (ContenderState::Waits, _) => {
-                format!("waits for {}; {asks}", since(contender.contends_since(self.table.clock_ahead_ms())))
+                format!("waits for {}; {asks}", since(contender.contends_since(self.table.clock().ahead_ms())))
             }
             (ContenderState::Holds, HeldSince::Since(time)) => format!("{holds} for {}; {asks}", since(time)),
-            (ContenderState::Holds, _) => match self.table.hold_bounds(contender, now) {
+            (ContenderState::Holds, _) => match self.table.clock().hold_bounds(contender, now) {
                 Some(HoldBounds { at_least, at_most }) if at_least < at_most => format!(
                     "{holds}, for {} at least and {} at most: it held when first seen here; {asks}",
                     duration(at_least),
@@ -177,7 +177,7 @@ impl Selected<'_> {
     /// Returns the client's address, its present or last server, and its last request.
     fn client(&self) -> Option<String> {
         let LastConnection { connection, server, last_listed } =
-            self.table.last_connection(self.row.contender.session()?)?;
+            self.table.clients().last_connection(self.row.contender.session()?)?;
         let since =
             connection.established.map_or(String::new(), |made| format!(" since {}", time_of_day(made, self.utc)));
         let last = connection.last_operation.as_deref().map(last_request).unwrap_or_default();
@@ -242,7 +242,7 @@ impl Selected<'_> {
             return "a moment ago; its node was not read yet".to_owned();
         }
         let created = date_and_time(contender.created_at, self.utc);
-        let clock = match self.table.clock_ahead_ms() {
+        let clock = match self.table.clock().ahead_ms() {
             0 => String::new(),
             ahead => {
                 let difference = duration(Duration::from_millis(ahead.unsigned_abs()));
@@ -319,7 +319,7 @@ pub fn is_shown_as_election(table: &LockTable, lock: &LockQueue, now: Timestamp)
 /// Returns how often the leader changed lately, as in `2 changes in 1h`; `None` if it was not
 /// watched for long enough.
 pub fn changes(table: &LockTable, lock: &LockQueue, now: Timestamp) -> Option<String> {
-    let changes = table.changes_of_leader(lock, now);
+    let changes = table.elections().changes_of_leader(lock, table.clock(), now);
     let (count, time) = changes
         .last_day
         .filter(|_| changes.last_hour == Some(0))
@@ -335,7 +335,8 @@ pub fn changes(table: &LockTable, lock: &LockQueue, now: Timestamp) -> Option<St
 /// Returns the changes and the past leaders of an election; `None` if neither is known.
 pub fn in_a_line(table: &LockTable, lock: &LockQueue, now: Timestamp) -> Option<String> {
     let past: Vec<String> = table
-        .election_record(lock)
+        .elections()
+        .record(lock)
         .into_iter()
         .flat_map(ElectionRecord::tenures)
         .rev()

@@ -338,7 +338,7 @@ impl ListView for Clients {
     fn title(&self, view: View<'_>) -> ListTitle {
         let (app, theme) = (view.app, view.theme);
         let fleet = app.fleets().fleet(app.side());
-        let name = fleet.map_or("", |fleet| fleet.scenario().algorithm.name());
+        let name = fleet.map_or("", |fleet| fleet.scenario.algorithm.name());
         let mut after_filter = Vec::new();
         let all = app.fleets().clients(app.side()).len();
         let dead = all.saturating_sub(fleet.map_or(0, FleetView::living));
@@ -363,7 +363,7 @@ impl ListView for Clients {
     fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
         let fleet = view.app.fleets().fleet(view.app.side());
         let again = view.sentence("{start} starts new ones.");
-        match fleet.map(FleetView::phase) {
+        match fleet.map(|fleet| fleet.phase) {
             Some(Phase::Running) => match fleet.and_then(FleetView::status) {
                 None => vec!["The test clients connect.".to_owned()],
                 Some(_) => vec![view.sentence("There is no client: {join} adds one, {stop} ends the fleet.")],

@@ -249,7 +249,7 @@ pub fn who(view: View<'_>, client: &ClientIdentity, columns: usize) -> String {
 
 /// Identifies a session's client in `columns` columns.
 pub fn who_is(view: View<'_>, session: SessionId, columns: usize) -> String {
-    who(view, &view.app.world().table().identity(session), columns)
+    who(view, &view.app.world().table().clients().identity(session), columns)
 }
 
 /// Identifies a client whose session has a column of its own; a sign where nothing else is known.
@@ -293,7 +293,9 @@ pub fn countdown_of(
         (OwnerState::Silent | OwnerState::Expiring, _) => lifetime(facts.owner, facts.expires_in)?,
         _ => return None,
     };
-    let last = || session.and_then(|session| view.app.world().table().last_connection(session)?.connection.timeout());
+    let last = || {
+        session.and_then(|session| view.app.world().table().clients().last_connection(session)?.connection.timeout())
+    };
     let timeout = facts.silence.map(|silence| silence.timeout).or_else(last);
     let bar = facts.expires_in.zip(timeout).and_then(|(left, timeout)| drained(view, left, timeout, columns));
     let bar = bar.filter(|bar| width(&text) + 1 + width(bar) <= columns);

@@ -154,7 +154,7 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             None if lock.is_empty() => Cell::new(view.fit(&free(view, lock), width, Keep::Start), theme.dim),
             None => Cell::new("nobody", view.data(theme.wait)),
             Some(holder) => {
-                let client = view.app.world().table().identity_of(holder);
+                let client = view.app.world().table().clients().identity_of(holder);
                 let style = if client.session.is_some() { client_style(view, &client) } else { view.data(theme.wait) };
                 if is_shown_as_election(view.app.world().table(), lock, view.app.now())
                     && let Some(room) = width.checked_sub(LEADER.len()).filter(|room| *room >= MIN_LEADER)
@@ -239,7 +239,7 @@ fn sampled(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Opti
 /// when nobody holds it.
 pub fn held(view: View<'_>, lock: &LockQueue) -> Option<String> {
     let (holder, table) = (lock.first_holder()?, view.app.world().table());
-    let HoldBounds { at_least, at_most } = table.hold_bounds(holder, view.app.now())?;
+    let HoldBounds { at_least, at_most } = table.clock().hold_bounds(holder, view.app.now())?;
     Some(bounded(at_least, at_most, view.theme.signs.charset))
 }
 

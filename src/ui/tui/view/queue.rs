@@ -174,7 +174,7 @@ fn watchers(view: View<'_>, lock: &LockQueue, placed: &[Placed<QueueColumn>], ar
             match column.key {
                 QueueColumn::State | QueueColumn::StateAndWatches => state(view, ContenderState::Waits),
                 QueueColumn::Session => Cell::new(session(*id, width, theme.signs.charset), plain),
-                QueueColumn::Client => client(view, &app.world().table().identity(*id), width),
+                QueueColumn::Client => client(view, &app.world().table().clients().identity(*id), width),
                 // Since when the session waits is unknown.
                 QueueColumn::Liveness => {
                     let (owner, expires_in) = table_at.owner_state(*id, app.now());

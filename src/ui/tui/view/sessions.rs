@@ -366,16 +366,16 @@ fn client_of(view: View<'_>, row: &WaitRow) -> Option<ClientIdentity> {
         (WaitKind::InCircle { holds, .. }, _) => holder(view, Some(holds), session),
         (WaitKind::Through(_) | WaitKind::Waiter, Some(node)) => {
             let table = view.app.world().table();
-            row.lock.map_or_else(|| table.identity(session), |lock| table.identity_at(lock, node, session))
+            row.lock.map_or_else(|| table.clients().identity(session), |lock| table.identity_at(lock, node, session))
         }
-        (WaitKind::Through(_) | WaitKind::Waiter, None) => view.app.world().table().identity(session),
+        (WaitKind::Through(_) | WaitKind::Waiter, None) => view.app.world().table().clients().identity(session),
         _ => holder(view, row.lock, session),
     })
 }
 
 fn holder(view: View<'_>, lock: Option<LockId>, session: SessionId) -> ClientIdentity {
     let table = view.app.world().table();
-    lock.map_or_else(|| table.identity(session), |lock| table.identity_of_holder(lock, session))
+    lock.map_or_else(|| table.clients().identity(session), |lock| table.identity_of_holder(lock, session))
 }
 
 fn parts_width(parts: &[(String, Style)]) -> usize {

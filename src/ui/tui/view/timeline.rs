@@ -114,7 +114,7 @@ fn happening_cell(view: View<'_>, happening: &Happening, column: Placed<Timeline
         // When a client has only just come, no server had listed it yet at that time.
         TimelineColumn::Client => match (&happening.client, happening.session) {
             (client, Some(session)) if client.address.is_none() => {
-                let known = view.app.world().table().identity(session);
+                let known = view.app.world().table().clients().identity(session);
                 let known = ClientIdentity { name: client.name.clone().or(known.name.clone()), ..known };
                 Cell::new(who(view, &known, width), theme.text)
             }

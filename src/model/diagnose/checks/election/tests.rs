@@ -32,7 +32,7 @@ fn left_empty() -> DiagnosisFixture {
 fn recorded(is_end_seen: bool, has_gap: bool) -> DiagnosisFixture {
     let mut world = left_empty();
     let election = path("/app/leader");
-    let seen = world.table.election_record(world.lock("/app/leader")).and_then(ElectionRecord::last_tenure);
+    let seen = world.table.elections().record(world.lock("/app/leader")).and_then(ElectionRecord::last_tenure);
     let tenure = seen.expect("it led").clone();
     world.begin_anew();
     world.table.learn_leaders(vec![LedBefore { election, tenure, is_end_seen, has_gap }]);

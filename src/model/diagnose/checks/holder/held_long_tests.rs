@@ -56,7 +56,7 @@ fn a_hold_within_its_promise_or_without_one_is_no_finding_and_no_election() {
 fn a_hold_that_may_be_past_its_promise_stays_open_until_it_is() {
     let mut world = queue(&[1, 2]);
     promise(&mut world, "/l", 30);
-    let expected = world.table.expectations().to_vec();
+    let expected = world.table.elections().expectations().to_vec();
     work(&mut world, 40);
     let first = world.lock("/l").path_of(world.lock("/l").first_holder().expect("a holder"));
     world.delete(&first);

@@ -143,8 +143,9 @@ impl Working {
             let lock = table.find(&node.lock, node.lock_name.as_deref()).and_then(|id| table.lock(id));
             let row = table.position(&node.path).and_then(|(id, position)| table.lock(id)?.row(position));
             let contender = row.map(|row| row.contender).filter(|contender| contender.czxid == node.czxid);
-            let known = contender.map(|contender| table.identity_of(contender));
-            let client = known.unwrap_or_else(|| node.session.map(|id| table.identity(id)).unwrap_or_default());
+            let known = contender.map(|contender| table.clients().identity_of(contender));
+            let client =
+                known.unwrap_or_else(|| node.session.map(|id| table.clients().identity(id)).unwrap_or_default());
             WorkingNode { path: node.path.clone(), lock: lock.map(LockQueue::lock_name), client }
         });
         Self { action: plan.action(), nodes: nodes.collect() }

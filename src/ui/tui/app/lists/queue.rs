@@ -103,7 +103,7 @@ const MIN_SEQUENCE_WIDTH: u16 = 4;
 /// Returns the columns that have something to show. If no server lists its connections, the columns
 /// about the client are left out, and the session's id takes the priority of the client.
 fn known_columns(app: &App) -> Vec<Column<QueueColumn>> {
-    if app.world().table().has_listed_clients() {
+    if app.world().table().clients().has_listed_clients() {
         return choose(QUEUE_COLUMNS, app.chosen_columns(Screen::Queue));
     }
     let without = choose(QUEUE_COLUMNS, app.chosen_columns(Screen::Queue))

@@ -33,7 +33,7 @@ impl ListScreen<App> for WaitList {
     fn search(&self, app: &App, row: &&WaitRow, matching: &mut Matching<'_>) {
         let table = app.world().table();
         if let Some(session) = row.session {
-            matching.session(Some(session)).client(&table.identity(session));
+            matching.session(Some(session)).client(&table.clients().identity(session));
         }
         if let Some(lock) = row.lock.and_then(|lock| table.lock(lock)) {
             matching.lock(&lock.lock_name());
@@ -365,7 +365,7 @@ impl<'a> WaitRowsBuilder<'a> {
             let session = waiter.0;
             let client = match &waiter.1 {
                 Some(node) => self.table_at.table().identity_at(lock.id(), node, session),
-                None => self.table_at.table().identity(session),
+                None => self.table_at.table().clients().identity(session),
             };
             let named = client.telling_name().map(Arc::from);
             at += 1;
