@@ -24,14 +24,15 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::record::store::{Store, StoreError};
-use crate::record::tables::{ContenderEnd, NOT_READ};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
+use crate::record::tables::{ContenderEnd, NOT_READ, RecordedDeletion, deletions};
+use lockscope_base::znode::{SessionId, TimeRange, Timestamp, ZnodePath};
 use scan::ScannedRows;
 
+pub use crate::record::tables::PastContender;
 pub use attempts::{PastAttempts, Storm};
 pub use facts::HistoryFacts;
 pub use lines::{Histories, HistoriesFacts, RecordedEnsemble, clock_sentence, lines, write_lines};
-pub use rows::{PastContender, PastDeletion, PastEnsembleEvent, PastFinding, PastGap};
+pub use rows::{PastEnsembleEvent, PastFinding, PastGap};
 pub use scan::Sums;
 
 #[cfg(test)]
@@ -39,11 +40,6 @@ mod tests;
 
 #[cfg(test)]
 mod percentiles_tests;
-
-/// Returns all gaps, oldest first.
-pub(super) fn gaps(connection: &Connection) -> rusqlite::Result<Vec<PastGap>> {
-    rows::gaps(connection, None, None)
-}
 
 /// The order of the listed contenders, which also selects them when not all are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -209,7 +205,7 @@ pub struct PastWindow {
     /// What happened to the ensemble as a whole, the earliest first.
     pub ensemble: Vec<PastEnsembleEvent>,
     /// The deletions, in the order of time.
-    pub deletions: Vec<PastDeletion>,
+    pub deletions: Vec<RecordedDeletion>,
     /// The attempts in vain, in the order of time.
     pub attempts: Vec<PastAttempts>,
     /// Whether findings, events of the ensemble or deletions are left out.
@@ -255,7 +251,7 @@ impl PastWindow {
         let ids = found.listed(MAX_CONTENDERS);
         let (mut findings, mut deletions) = (
             rows::findings(&transaction, from, to, MAX_OTHERS + 1)?,
-            rows::deletions(&transaction, from, to, MAX_OTHERS + 1)?,
+            deletions(&transaction, TimeRange { from, to }, MAX_OTHERS + 1)?,
         );
         let mut events = rows::events(&transaction, Some(from), Some(to), MAX_OTHERS + 1)?;
         let is_cut = findings.len().max(deletions.len()).max(events.len()) > MAX_OTHERS;

@@ -163,8 +163,8 @@ impl RowFilter {
             return Ok(false);
         }
         let Some((ends, named)) = &self.ends else { return Ok(true) };
-        let name = row.get_ref(9)?.as_str().unwrap_or_default();
-        Ok(ends.contains(&named.end_named(name, times.ended.1)))
+        let end = ContenderEnd::from_id(row.get_ref(9)?.as_str().unwrap_or_default());
+        Ok(ends.contains(&named.meaning_of(end, times.ended.1)))
     }
 }
 
