@@ -1,6 +1,7 @@
 //! Incidents made by hand, for tests.
 
-use crate::record::history::{PastContender, PastDeletion, PastEnsembleEvent, PastFinding, PastGap, PastWindow};
+use crate::record::history::{PastContender, PastEnsembleEvent, PastFinding, PastGap, PastWindow};
+use crate::record::tables::RecordedDeletion;
 use crate::record::tables::{ContenderEnd, RowSource};
 use lockscope_base::znode::{SessionId, TimeBounds, Timestamp};
 use lockscope_model::ensemble::EnsembleEventKind;
@@ -119,10 +120,11 @@ pub(super) fn window() -> PastWindow {
             summary: "the holder is gone".to_owned(),
             ..finding("expiring-holder", 12_000, 32_500)
         }],
-        deletions: vec![PastDeletion {
+        deletions: vec![RecordedDeletion {
             at: at(40_000),
             lock: "/locks/billing".to_owned(),
             path: "/locks/billing/lock-9".to_owned(),
+            czxid: None,
             by: Some("anna".to_owned()),
             result: "deleted".to_owned(),
             reason: None,

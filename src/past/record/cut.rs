@@ -5,6 +5,19 @@
 //! them were known at the beginning: who stood, since when, and with what identity. Facts about
 //! clients that were gone before are left out, unless they return within the range.
 //!
+//! # Two states
+//!
+//! Up to the first moment the state of the reader is played, which has every fact. From then on the
+//! excerpt has a state of its own, reduced to the facts that belong to it, and its entries are
+//! played on that one. So a fact that was dropped at the beginning cannot come back later, for
+//! example the name of a client that was gone before and that no entry of the range mentions.
+//!
+//! The steps have an order because of this: the sessions and nodes that entries mention are
+//! collected first, in a pass of their own; then a segment that begins a run begins the excerpt, or
+//! ends its run and begins another after a gap; then the entries follow. The reader may have to read
+//! a state again to bound its memory: the table of the excerpt is then replaced by that state's,
+//! reduced in the same way. At each flush the rows and the state agree up to `until`.
+//!
 //! The recording may grow meanwhile. Damaged parts are left out, and appear as gaps with that
 //! reason.
 
@@ -121,7 +134,7 @@ pub fn cut(
     Ok(damaged)
 }
 
-/// The most sessions and nodes noted as mentioned; facts about others are left out.
+/// The most sessions and nodes that are collected; facts about others are left out.
 const MAX_HEARD_OF: usize = 4 << 20;
 
 /// The sessions and nodes that the entries of the excerpt mention; earlier facts about these belong
@@ -184,6 +197,7 @@ struct WrittenExcerpt {
     batches: BatchRecorder,
     writer: BatchWriter,
     excerpt: TableExcerpt,
+    /// The state at `until`, without the facts that the excerpt leaves out.
     state: RecordedState,
     /// The time up to which the excerpt is written.
     until: Timestamp,
@@ -238,7 +252,8 @@ impl Cutter<'_> {
             }
             SegmentRead::Follows { state, entries } => {
                 if let Some((state, written)) = state.zip(self.written.as_mut()) {
-                    // Findings are recorded as they were, so the diagnosis stays.
+                    // The table is the one that was played, only smaller. Findings are recorded
+                    // as they were, so the diagnosis stays.
                     written.state.table = self.heard_of.known(*state, with_data).table;
                 }
                 entries.into_iter().peekable()

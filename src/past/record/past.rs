@@ -14,7 +14,7 @@ use super::entry::{EntryReader, TimedEntry};
 use super::history::{PastContender, PastGap, rows};
 use super::memory::{MAX_SEGMENT, RowMemory};
 use super::store::Store;
-use super::{RecordedState, SegmentDamage, StoreError, history, store};
+use super::{RecordedState, SegmentDamage, StoreError, store};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 use lockscope_model::diagnose::Severity;
@@ -317,7 +317,7 @@ impl Past {
 
     /// Returns the gaps and their reasons, oldest first; of too many, the last ones.
     pub fn gaps(&mut self) -> Result<Vec<PastGap>, StoreError> {
-        let gaps = self.store.sql(|sql| history::gaps(sql))?;
+        let gaps = self.store.sql(|sql| rows::gaps(sql, None, None))?;
         Ok(gaps[gaps.len().saturating_sub(MAX_GAPS)..].to_vec())
     }
 

@@ -112,36 +112,9 @@ pub struct GapFacts<'a> {
 pub struct RankingFacts<'a> {
     by: &'static str,
     lock_count: usize,
-    locks: Vec<RankedLockFacts<'a>>,
+    locks: &'a [RankedLock],
     client_count: usize,
-    clients: Vec<RankedClientFacts<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct RankedLockFacts<'a> {
-    lock: &'a str,
-    name: Option<&'a str>,
-    hand_overs: u64,
-    in_vain: u64,
-    held_ms: u64,
-    waited_ms: u64,
-    longest_hold_ms: u64,
-    longest_wait_ms: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct RankedClientFacts<'a> {
-    /// The latest address, if there were several.
-    client: Option<&'a str>,
-    client_name: Option<&'a str>,
-    /// The number of addresses: a client that reconnects has another port.
-    addresses: usize,
-    hand_overs: u64,
-    in_vain: u64,
-    held_ms: u64,
-    waited_ms: u64,
-    longest_hold_ms: u64,
-    longest_wait_ms: u64,
+    clients: &'a [RankedClient],
 }
 
 impl HistoryOrder {
@@ -286,33 +259,12 @@ impl<'a> From<&'a PastEnsembleEvent> for EnsembleEventFacts<'a> {
 
 impl<'a> From<&'a Ranking> for RankingFacts<'a> {
     fn from(ranking: &'a Ranking) -> Self {
-        let lock = |ranked: &'a RankedLock| RankedLockFacts {
-            lock: &ranked.lock,
-            name: ranked.name.as_deref(),
-            hand_overs: ranked.handovers,
-            in_vain: ranked.in_vain,
-            held_ms: ranked.held_ms,
-            waited_ms: ranked.waited_ms,
-            longest_hold_ms: ranked.longest_hold_ms,
-            longest_wait_ms: ranked.longest_wait_ms,
-        };
-        let client = |ranked: &'a RankedClient| RankedClientFacts {
-            client: ranked.client.as_deref(),
-            client_name: ranked.client_name.as_deref(),
-            addresses: ranked.addresses,
-            hand_overs: ranked.handovers,
-            in_vain: ranked.in_vain,
-            held_ms: ranked.held_ms,
-            waited_ms: ranked.waited_ms,
-            longest_hold_ms: ranked.longest_hold_ms,
-            longest_wait_ms: ranked.longest_wait_ms,
-        };
         Self {
             by: ranking.by.id(),
             lock_count: ranking.lock_count,
-            locks: ranking.locks.iter().map(lock).collect(),
+            locks: &ranking.locks,
             client_count: ranking.client_count,
-            clients: ranking.clients.iter().map(client).collect(),
+            clients: &ranking.clients,
         }
     }
 }

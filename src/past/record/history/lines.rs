@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::facts::{AttemptFacts, GapFacts, PastContenderFacts, PercentileFacts, RankingFacts, StormFacts};
 use super::{
     History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, Percentiles, RankedClient, RankedLock,
-    Ranking, Storm, host,
+    Ranking, Storm, Sums, host,
 };
 use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_model::ensemble::EnsembleEventKind;
@@ -195,19 +195,14 @@ fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
     let align = [Align::Left, right, right, right, right, right, right];
     let titles =
         |what: &str| [what, "HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST", "IN VAIN"].map(str::to_owned);
-    let times = |handovers: u64, sums: [u64; 4], in_vain: u64| {
-        let [waited, longest_wait, held, longest_hold] = sums.map(|ms| latency(Duration::from_millis(ms)));
-        [count(handovers), waited, longest_wait, held, longest_hold, count(in_vain)]
+    let row = |name: String, sums: &Sums| {
+        let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms } = *sums;
+        let [waited, longest_wait, held, longest_hold] =
+            [waited_ms, longest_wait_ms, held_ms, longest_hold_ms].map(|ms| latency(Duration::from_millis(ms)));
+        [name, count(handovers), waited, longest_wait, held, longest_hold, count(in_vain)]
     };
-    let row = |name: String, [a, b, c, d, e, f]: [String; 6]| [name, a, b, c, d, e, f];
-    let lock = |ranked: &RankedLock| {
-        let sums = [ranked.waited_ms, ranked.longest_wait_ms, ranked.held_ms, ranked.longest_hold_ms];
-        row(lock_name(&ranked.lock, ranked.name.as_deref()), times(ranked.handovers, sums, ranked.in_vain))
-    };
-    let client = |ranked: &RankedClient| {
-        let sums = [ranked.waited_ms, ranked.longest_wait_ms, ranked.held_ms, ranked.longest_hold_ms];
-        row(ranked_client(ranked), times(ranked.handovers, sums, ranked.in_vain))
-    };
+    let lock = |ranked: &RankedLock| row(lock_name(&ranked.lock, ranked.name.as_deref()), &ranked.sums);
+    let client = |ranked: &RankedClient| row(ranked_client(ranked), &ranked.sums);
     let locks: Vec<_> = [titles("LOCK")].into_iter().chain(ranking.locks.iter().map(lock)).collect();
     let clients: Vec<_> = [titles("CLIENT")].into_iter().chain(ranking.clients.iter().map(client)).collect();
     for (rows, of, what) in [(locks, ranking.lock_count, "locks"), (clients, ranking.client_count, "clients")] {

@@ -21,27 +21,25 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use crate::record::store::{Store, StoreError};
-use crate::record::tables::{ContenderEnd, NOT_READ};
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
-use scan::{ScannedRows, Sums};
+use crate::record::tables::{ContenderEnd, NOT_READ, RecordedDeletion, deletions};
+use lockscope_base::znode::{SessionId, TimeRange, Timestamp, ZnodePath};
+use scan::ScannedRows;
 
+pub use crate::record::tables::PastContender;
 pub use attempts::{PastAttempts, Storm};
 pub use facts::HistoryFacts;
 pub use lines::{Histories, HistoriesFacts, RecordedEnsemble, clock_sentence, lines, write_lines};
-pub use rows::{PastContender, PastDeletion, PastEnsembleEvent, PastFinding, PastGap};
+pub use rows::{PastEnsembleEvent, PastFinding, PastGap};
+pub use scan::Sums;
 
 #[cfg(test)]
 mod tests;
 
 #[cfg(test)]
 mod percentiles_tests;
-
-/// Returns all gaps, oldest first.
-pub(super) fn gaps(connection: &Connection) -> rusqlite::Result<Vec<PastGap>> {
-    rows::gaps(connection, None, None)
-}
 
 /// The order of the listed contenders, which also selects them when not all are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -207,7 +205,7 @@ pub struct PastWindow {
     /// What happened to the ensemble as a whole, the earliest first.
     pub ensemble: Vec<PastEnsembleEvent>,
     /// The deletions, in the order of time.
-    pub deletions: Vec<PastDeletion>,
+    pub deletions: Vec<RecordedDeletion>,
     /// The attempts in vain, in the order of time.
     pub attempts: Vec<PastAttempts>,
     /// Whether findings, events of the ensemble or deletions are left out.
@@ -253,7 +251,7 @@ impl PastWindow {
         let ids = found.listed(MAX_CONTENDERS);
         let (mut findings, mut deletions) = (
             rows::findings(&transaction, from, to, MAX_OTHERS + 1)?,
-            rows::deletions(&transaction, from, to, MAX_OTHERS + 1)?,
+            deletions(&transaction, TimeRange { from, to }, MAX_OTHERS + 1)?,
         );
         let mut events = rows::events(&transaction, Some(from), Some(to), MAX_OTHERS + 1)?;
         let is_cut = findings.len().max(deletions.len()).max(events.len()) > MAX_OTHERS;
@@ -319,28 +317,19 @@ pub struct Ranking {
 }
 
 /// The sums of a lock's contenders within the requested time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RankedLock {
     /// The path of the lock.
     pub lock: String,
     /// The name of the queue, if the parent has several.
     pub name: Option<String>,
-    /// The number of acquisitions.
-    pub handovers: u64,
-    /// The number of requests in vain: refused, or left without a hold.
-    pub in_vain: u64,
-    /// The least sum of all holds, in milliseconds.
-    pub held_ms: u64,
-    /// The least sum of all waits, in milliseconds.
-    pub waited_ms: u64,
-    /// The longest hold, in milliseconds.
-    pub longest_hold_ms: u64,
-    /// The longest wait, in milliseconds.
-    pub longest_wait_ms: u64,
+    /// What its contenders add up to.
+    #[serde(flatten)]
+    pub sums: Sums,
 }
 
 /// The sums of a client's contenders within the requested time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RankedClient {
     /// The address of the client; the latest, if there were several.
     pub client: Option<String>,
@@ -348,71 +337,34 @@ pub struct RankedClient {
     pub client_name: Option<String>,
     /// The number of addresses: the client has another port after each reconnect.
     pub addresses: usize,
-    /// The number of acquisitions.
-    pub handovers: u64,
-    /// The number of requests in vain: refused, or left without a hold.
-    pub in_vain: u64,
-    /// The least sum of all holds, in milliseconds.
-    pub held_ms: u64,
-    /// The least sum of all waits, in milliseconds.
-    pub waited_ms: u64,
-    /// The longest hold, in milliseconds.
-    pub longest_hold_ms: u64,
-    /// The longest wait, in milliseconds.
-    pub longest_wait_ms: u64,
+    /// What its contenders add up to.
+    #[serde(flatten)]
+    pub sums: Sums,
 }
 
 /// Returns the highest-ranked locks and clients, with their names.
 fn rank(connection: &Connection, found: &ScannedRows, by: RankBy) -> rusqlite::Result<Ranking> {
     let mut locks = Vec::new();
     for (id, sums) in first(by_id(&found.locks), by, |(_, sums)| *sums) {
-        let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms } = sums;
         let named = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
         let named = connection.query_row("SELECT path, name FROM lock WHERE id = ?1", [id], named).optional()?;
         let Some((lock, name)) = named else { continue };
-        locks.push(RankedLock { lock, name, handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms });
+        locks.push(RankedLock { lock, name, sums });
     }
     let all = known_clients(connection, found)?;
     let client_count = all.len();
     let clients = first(all, by, |client| client.sums);
-    let clients = clients.into_iter().map(RankedClient::from).collect();
     Ok(Ranking { by, locks, lock_count: found.locks.len(), clients, client_count })
-}
-
-/// A client with all its addresses.
-#[derive(Debug)]
-struct KnownClient {
-    address: Option<String>,
-    name: Option<String>,
-    addresses: usize,
-    sums: Sums,
-}
-
-impl From<KnownClient> for RankedClient {
-    fn from(KnownClient { address, name, addresses, sums, .. }: KnownClient) -> Self {
-        let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms } = sums;
-        Self {
-            client: address,
-            client_name: name,
-            addresses,
-            handovers,
-            in_vain,
-            held_ms,
-            waited_ms,
-            longest_hold_ms,
-            longest_wait_ms,
-        }
-    }
 }
 
 /// Returns the clients that were found. A client that reconnects has another session and another
 /// port, so clients with the same host and name are one client. Clients without a name stay
 /// separate.
-fn known_clients(connection: &Connection, found: &ScannedRows) -> rusqlite::Result<Vec<KnownClient>> {
+fn known_clients(connection: &Connection, found: &ScannedRows) -> rusqlite::Result<Vec<RankedClient>> {
     let mut statement = connection.prepare("SELECT address, name FROM client WHERE id = ?1")?;
     let mut ids: Vec<i64> = found.clients.keys().copied().collect();
     ids.sort_unstable();
-    let mut clients: Vec<KnownClient> = Vec::new();
+    let mut clients: Vec<RankedClient> = Vec::new();
     let mut places: FxHashMap<(String, String), usize> = FxHashMap::default();
     for id in ids {
         let named = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?));
@@ -421,11 +373,16 @@ fn known_clients(connection: &Connection, found: &ScannedRows) -> rusqlite::Resu
         let key = address.as_deref().map(host).map(str::to_owned).zip(name.clone());
         if let Some(known) = key.as_ref().and_then(|key| places.get(key)).and_then(|place| clients.get_mut(*place)) {
             known.sums.append(sums);
-            (known.address, known.addresses) = (address, known.addresses + 1);
+            (known.client, known.addresses) = (address, known.addresses + 1);
             continue;
         }
         places.extend(key.map(|key| (key, clients.len())));
-        clients.push(KnownClient { addresses: usize::from(address.is_some()), address, name, sums });
+        clients.push(RankedClient {
+            addresses: usize::from(address.is_some()),
+            client: address,
+            client_name: name,
+            sums,
+        });
     }
     Ok(clients)
 }

@@ -1,102 +1,21 @@
-//! Reads the rows of a history: contenders, gaps, findings, deletions, and what happened to the
-//! ensemble as a whole.
+//! Reads the rows of a history: contenders, gaps, findings, and what happened to the ensemble as a
+//! whole.
 //!
 //! The parts of a time range before and after the recording are gaps, too.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
 use crate::record::memory::RowMemory;
 use crate::record::tables;
-use crate::record::tables::{ContenderEnd, NOT_READ, RowSource};
-use lockscope_base::znode::{SessionId, TimeBounds, Timestamp};
+use crate::record::tables::{ContenderEnd, EnsembleRecord, NOT_READ, PastContender};
+use lockscope_base::znode::{TimeBounds, Timestamp};
 use lockscope_model::ensemble::EnsembleEventKind;
 
 /// A first reading that took less is not worth to be told.
 const MAX_BRIEF_READING: Duration = Duration::from_secs(1);
-
-/// A contender of the past. Texts from znodes are unescaped and must be escaped before they are
-/// shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PastContender {
-    /// The id, which rises in the order in which contenders were first seen.
-    pub id: i64,
-    /// The path of the lock.
-    pub lock: String,
-    /// The name of the queue, if the parent has several.
-    pub name: Option<String>,
-    /// The name of the recipe.
-    pub recipe: String,
-    /// The node of the contender; for a holder of a lease, the lease.
-    pub node: String,
-    /// The transaction that created the node, if the node was read.
-    pub czxid: Option<i64>,
-    /// The requested mode: `exclusive`, `read`, `write` or `lease`.
-    pub mode: String,
-    /// The session of the contender.
-    pub session: Option<SessionId>,
-    /// The address of the client.
-    pub client: Option<String>,
-    /// The name of the client in its node.
-    pub client_name: Option<String>,
-    /// The beginning of the node's data; `None` if empty or not recorded.
-    pub data: Option<Vec<u8>>,
-    /// The time of arrival.
-    pub enqueued_at: Option<Timestamp>,
-    /// The bounds of the acquisition; `None` if the contender never held.
-    pub acquired: Option<TimeBounds>,
-    /// The bounds of the end; `None` while the contender is present.
-    pub ended: Option<TimeBounds>,
-    /// The kind of end.
-    pub end: ContenderEnd,
-    /// The session whose request deleted the node, if a transaction log shows it.
-    pub deleted_by: Option<SessionId>,
-    /// Where the facts come from.
-    pub source: RowSource,
-    /// The time up to which the contender is known to be present; after its end, the latest
-    /// possible end.
-    pub known_until: Timestamp,
-}
-
-impl PastContender {
-    /// Returns the least length of the hold, in milliseconds; `None` if the contender never held.
-    pub fn held_at_least_ms(&self) -> Option<u64> {
-        Some(length(self.acquired?.before, self.ended.map_or(self.known_until, |ended| ended.after)))
-    }
-
-    /// Returns the greatest length of the hold as far as is known, in milliseconds.
-    pub fn held_at_most_ms(&self) -> Option<u64> {
-        Some(length(self.acquired?.after, self.ended.map_or(self.known_until, |ended| ended.before)))
-    }
-
-    /// Returns the wait until the acquisition, the end or now; `None` when it is not known exactly.
-    pub fn waited_ms(&self) -> Option<u64> {
-        let until = match (self.acquired, self.ended) {
-            (Some(acquired), _) => acquired.exactly()?,
-            (None, Some(ended)) => ended.exactly()?,
-            (None, None) => self.known_until,
-        };
-        Some(length(self.enqueued_at?, until))
-    }
-
-    /// Returns the certain length of the hold or wait, whichever is longer, in milliseconds.
-    pub fn weight_ms(&self) -> u64 {
-        let until = self.acquired.or(self.ended).map_or(self.known_until, |bounds| bounds.after);
-        let waited = self.enqueued_at.map(|came| length(came, until));
-        self.held_at_least_ms().max(waited).unwrap_or(0)
-    }
-
-    /// Returns the earliest known time of the contender.
-    pub fn began_at(&self) -> Timestamp {
-        self.enqueued_at.or(self.acquired.map(|acquired| acquired.after)).unwrap_or(self.known_until)
-    }
-}
-
-fn length(from: Timestamp, to: Timestamp) -> u64 {
-    u64::try_from(to.0.saturating_sub(from.0)).unwrap_or(0)
-}
 
 /// A time in which nothing was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,23 +58,6 @@ pub struct PastFinding {
     pub remedy: String,
 }
 
-/// A deletion by hand.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PastDeletion {
-    /// The time at which the outcome was known.
-    pub at: Timestamp,
-    /// The path of the lock.
-    pub lock: String,
-    /// The path of the node.
-    pub path: String,
-    /// The user who deleted the node.
-    pub by: Option<String>,
-    /// The name of the outcome in the audit log.
-    pub result: String,
-    /// The outcome in a sentence.
-    pub reason: Option<String>,
-}
-
 /// Returns the beginning and the end of the recorded time.
 pub(in crate::record) fn recorded(connection: &Connection) -> rusqlite::Result<(Option<Timestamp>, Option<Timestamp>)> {
     let times = |row: &Row<'_>| {
@@ -171,20 +73,20 @@ pub(in crate::record) fn contenders(
     ids: &[i64],
     until: Option<Timestamp>,
 ) -> rusqlite::Result<Vec<PastContender>> {
-    let [deleted_by, source] = [tables::or_null(connection, "deleted_by")?, tables::or_null(connection, "source")?];
-    let mut statement = connection.prepare(&format!(
-        "SELECT contender.id, lock.path, lock.name, lock.recipe, node, czxid, mode, session, client.address, client.name, data,
-            enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending, first_seen_at,
-            {deleted_by}, {source}
-         FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id WHERE contender.id = ?1",
-    ))?;
+    let mut statement =
+        connection.prepare(&format!("{} WHERE contender.id = ?1", tables::select_contenders(connection)?))?;
     let named = NamedEnds::read(connection)?;
     let (mut found, memory) = (Vec::with_capacity(ids.len()), RowMemory::default());
     for id in ids {
         let mut rows = statement.query([id])?;
         if let Some(row) = rows.next()? {
             memory.charge(row)?;
-            found.push(contender(row, &named, until)?);
+            let mut past = PastContender::read(row)?;
+            past.end = named.meaning_of(past.end, past.ended.map(|ended| ended.before.0));
+            if past.ended.is_none() {
+                past.known_until = past.known_until.max(until.unwrap_or(past.known_until));
+            }
+            found.push(past);
         }
     }
     Ok(found)
@@ -202,45 +104,11 @@ impl NamedEnds {
         Ok(Self { proven_since: connection.query_row(query, [], |row| row.get(0))? })
     }
 
-    /// Returns the end with this name, at this time.
-    pub fn end_named(&self, name: &str, ended_before: Option<i64>) -> ContenderEnd {
-        let end = ContenderEnd::from_id(name);
+    /// Returns what this end means, at this time.
+    pub fn meaning_of(&self, end: ContenderEnd, ended_before: Option<i64>) -> ContenderEnd {
         let is_proven = ended_before.zip(self.proven_since).is_some_and(|(at, since)| at >= since);
         if is_proven { end } else { end.unproven() }
     }
-}
-
-fn contender(row: &Row<'_>, named: &NamedEnds, until: Option<Timestamp>) -> rusqlite::Result<PastContender> {
-    let bounds = |at: usize| {
-        let bounds = row.get::<_, Option<i64>>(at)?.zip(row.get::<_, Option<i64>>(at + 1)?);
-        Ok::<_, rusqlite::Error>(bounds.map(|(after, before)| TimeBounds::between(Timestamp(after), Timestamp(before))))
-    };
-    let data = match row.get_ref(10)? {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes.to_vec()),
-        _ => None,
-    };
-    let ended = bounds(14)?;
-    let first_seen_at = Timestamp(row.get(17)?);
-    Ok(PastContender {
-        id: row.get(0)?,
-        lock: row.get(1)?,
-        name: row.get(2)?,
-        recipe: row.get(3)?,
-        node: row.get(4)?,
-        czxid: row.get(5)?,
-        mode: row.get(6)?,
-        session: row.get::<_, Option<i64>>(7)?.map(SessionId),
-        client: row.get(8)?,
-        client_name: row.get(9)?,
-        data,
-        enqueued_at: row.get::<_, Option<i64>>(11)?.map(Timestamp),
-        acquired: bounds(12)?,
-        ended,
-        end: named.end_named(&row.get::<_, String>(16)?, ended.map(|ended| ended.before.0)),
-        deleted_by: row.get::<_, Option<i64>>(18)?.map(SessionId),
-        source: RowSource::from_id(row.get::<_, Option<String>>(19)?.as_deref()),
-        known_until: ended.map_or(until.unwrap_or(first_seen_at).max(first_seen_at), |ended| ended.before),
-    })
 }
 
 /// Returns the gaps that overlap a time range, the earliest first.
@@ -293,31 +161,6 @@ pub(in crate::record) fn findings(
     statement.query_map(params![from.0, to.0, limit_of(limit)], finding)?.collect()
 }
 
-/// Returns the deletions within a time range, up to `limit`.
-pub(in crate::record) fn deletions(
-    connection: &Connection,
-    from: Timestamp,
-    to: Timestamp,
-    limit: usize,
-) -> rusqlite::Result<Vec<PastDeletion>> {
-    let mut statement = connection.prepare(
-        "SELECT at, lock, path, by, result, reason FROM deletion WHERE at BETWEEN ?1 AND ?2 ORDER BY at, id LIMIT ?3",
-    )?;
-    let memory = RowMemory::default();
-    let deletion = |row: &Row<'_>| {
-        memory.charge(row)?;
-        Ok(PastDeletion {
-            at: Timestamp(row.get(0)?),
-            lock: row.get(1)?,
-            path: row.get(2)?,
-            by: row.get(3)?,
-            result: row.get(4)?,
-            reason: row.get(5)?,
-        })
-    };
-    statement.query_map(params![from.0, to.0, limit_of(limit)], deletion)?.collect()
-}
-
 fn limit_of(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
@@ -354,33 +197,13 @@ pub(super) fn events(
     to: Option<Timestamp>,
     limit: usize,
 ) -> rusqlite::Result<Vec<PastEnsembleEvent>> {
-    if !connection.table_exists(None, "ensemble_event")? {
-        return Ok(Vec::new());
-    }
-    let mut statement = connection.prepare(
-        "SELECT what, member, epoch, began_after, began_before, ended_after, ended_before, detail FROM ensemble_event
-         WHERE ifnull(ended_before, 9223372036854775807) >= ?1 AND iif(began_after > 0, began_after, began_before) <= ?2
-         ORDER BY began_before, id LIMIT ?3",
-    )?;
-    let memory = RowMemory::default();
-    let event = |row: &Row<'_>| {
-        memory.charge(row)?;
-        let Some(what) = EnsembleEventKind::from_id(&row.get::<_, String>(0)?) else { return Ok(None) };
-        let bounds = |after, before| TimeBounds::between(Timestamp(after), Timestamp(before));
-        let ended = row.get::<_, Option<i64>>(5)?.zip(row.get::<_, Option<i64>>(6)?);
-        Ok(Some(PastEnsembleEvent {
-            what,
-            member: row.get(1)?,
-            epoch: row.get::<_, Option<i64>>(2)?.and_then(|epoch| u32::try_from(epoch).ok()),
-            began: bounds(row.get(3)?, row.get(4)?),
-            ended: ended.map(|(after, before)| bounds(after, before)),
-            detail: row.get(7)?,
-        }))
+    let overlap =
+        "ifnull(ended_before, 9223372036854775807) >= ?1 AND iif(began_after > 0, began_after, began_before) <= ?2";
+    let event = |EnsembleRecord { what, member, epoch, began, ended, detail, .. }| {
+        let text = |text: Option<Arc<str>>| text.as_deref().map(str::to_owned);
+        PastEnsembleEvent { what, member: text(member), epoch, began, ended, detail: text(detail) }
     };
-    let [from, to] = window(from, to);
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let found = statement.query_map(params![from, to, limit], event)?;
-    found.filter_map(Result::transpose).collect()
+    Ok(tables::ensemble_rows(connection, overlap, window(from, to), limit)?.into_iter().map(event).collect())
 }
 
 /// Adds the parts of a time range outside of the recording to its gaps, the earliest first.

@@ -8,6 +8,7 @@ use std::thread;
 
 use rusqlite::{Connection, Row};
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
 
 use super::attempts::RequestCounts;
 use super::rows::NamedEnds;
@@ -17,17 +18,20 @@ use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::Timestamp;
 
 /// The sums of the contenders of one lock or client, within the requested time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sums {
     /// The number of acquisitions.
+    #[serde(rename = "hand_overs")]
     pub handovers: u64,
-    /// The number of requests in vain.
+    /// The number of requests in vain: refused, or left without a hold.
     pub in_vain: u64,
-    /// The least sums of holds and waits, in milliseconds.
+    /// The least sum of all holds, in milliseconds.
     pub held_ms: u64,
+    /// The least sum of all waits, in milliseconds.
     pub waited_ms: u64,
-    /// The longest of each, in milliseconds.
+    /// The longest hold, in milliseconds.
     pub longest_hold_ms: u64,
+    /// The longest wait, in milliseconds.
     pub longest_wait_ms: u64,
 }
 
@@ -159,8 +163,8 @@ impl RowFilter {
             return Ok(false);
         }
         let Some((ends, named)) = &self.ends else { return Ok(true) };
-        let name = row.get_ref(9)?.as_str().unwrap_or_default();
-        Ok(ends.contains(&named.end_named(name, times.ended.1)))
+        let end = ContenderEnd::from_id(row.get_ref(9)?.as_str().unwrap_or_default());
+        Ok(ends.contains(&named.meaning_of(end, times.ended.1)))
     }
 }
 
@@ -295,7 +299,7 @@ impl ScannedRows {
 }
 
 impl Sums {
-    pub fn append(&mut self, other: Self) {
+    pub(super) fn append(&mut self, other: Self) {
         self.handovers += other.handovers;
         self.in_vain = self.in_vain.saturating_add(other.in_vain);
         self.held_ms = self.held_ms.saturating_add(other.held_ms);

@@ -123,15 +123,15 @@ fn ranks_use_the_requested_order_and_only_the_requested_time() {
         (ranking.locks[0].clone(), ranking.clients[0].clone())
     };
     let (lock, client) = first(&mut connection, RankBy::Hold, None);
-    assert_eq!((&*lock.lock, lock.longest_hold_ms), ("/locks/1", 90_009));
+    assert_eq!((&*lock.lock, lock.sums.longest_hold_ms), ("/locks/1", 90_009));
     assert_eq!(client.client_name.as_deref(), Some("worker-4"));
     let (lock, client) = first(&mut connection, RankBy::Wait, None);
-    assert_eq!((&*lock.lock, lock.longest_wait_ms), ("/locks/2", 50_002));
+    assert_eq!((&*lock.lock, lock.sums.longest_wait_ms), ("/locks/2", 50_002));
     assert_eq!(client.client.as_deref(), Some("10.0.0.5:50005"));
     let (lock, _) = first(&mut connection, RankBy::Handovers, None);
-    assert_eq!(lock.handovers, 50);
+    assert_eq!(lock.sums.handovers, 50);
     let (lock, _) = first(&mut connection, RankBy::Hold, Some(1_001_000));
-    assert!(lock.longest_hold_ms < 1_000, "{lock:?}");
+    assert!(lock.sums.longest_hold_ms < 1_000, "{lock:?}");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_client_that_reconnects_is_one_row_if_host_and_name_match() {
     let history = read(&mut connection, &ranked);
     let ranking = history.ranking.as_ref().unwrap();
     let first = &ranking.clients[0];
-    assert_eq!((ranking.client_count, first.handovers, first.addresses), (4, 40, 2));
+    assert_eq!((ranking.client_count, first.sums.handovers, first.addresses), (4, 40, 2));
     assert_eq!((first.client.as_deref(), first.client_name.as_deref()), (Some("10.0.0.1:50002"), Some("worker")));
     let mut out = Vec::new();
     lines(&mut out, &history, true).unwrap();
@@ -276,9 +276,9 @@ fn requests_in_vain_are_ranked_and_their_storms_are_told() {
     let ranked = HistoryQuery { rank_by: Some(RankBy::InVain), ..query() };
     let history = read(&mut connection, &ranked);
     let ranking = history.ranking.as_ref().unwrap();
-    let locks: Vec<_> = ranking.locks.iter().map(|lock| (&*lock.lock, lock.in_vain)).collect();
+    let locks: Vec<_> = ranking.locks.iter().map(|lock| (&*lock.lock, lock.sums.in_vain)).collect();
     assert_eq!(locks, [("/locks/2", 150), ("/locks/1", 105)]);
-    let clients: Vec<_> = ranking.clients.iter().map(|one| (one.client_name.as_deref(), one.in_vain)).collect();
+    let clients: Vec<_> = ranking.clients.iter().map(|one| (one.client_name.as_deref(), one.sums.in_vain)).collect();
     assert_eq!(clients[..2], [(Some("worker-3"), 150), (Some("worker-2"), 35)]);
     let storms: Vec<_> =
         history.storms.iter().map(|storm| (&*storm.lock, storm.from.0, storm.left, storm.refused)).collect();

@@ -273,47 +273,159 @@ impl ContenderRecord {
     }
 }
 
-/// Returns the beginning of a query whose rows [`record`] reads.
-pub fn select(connection: &Connection) -> rusqlite::Result<String> {
+/// Returns the beginning of a query whose rows [`PastContender::read`] and [`record`] read.
+pub(in crate::record) fn select(connection: &Connection) -> rusqlite::Result<String> {
     let [deleted_by, source] = [super::or_null(connection, "deleted_by")?, super::or_null(connection, "source")?];
     Ok(format!(
-        "SELECT contender.id, lock.path, lock.name, lock.recipe, client.address, client.name, contender.session,
-            contender.first_seen_at, enqueued_at, acquired_after, acquired_before, mode, node, czxid, data, {source},
-            ended_after, ended_before, ending, {deleted_by}
+        "SELECT contender.id, lock.path, lock.name, lock.recipe, node, czxid, mode, contender.session, client.address,
+            client.name, data, enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending,
+            {deleted_by}, {source}, contender.first_seen_at
          FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id"
     ))
 }
 
+/// The column of [`select`] with the time at which a contender was first seen.
+const FIRST_SEEN_AT: usize = 19;
+
+/// A contender of the past. Texts from znodes are unescaped and must be escaped before they are
+/// shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastContender {
+    /// The id, which rises in the order in which contenders were first seen.
+    pub id: i64,
+    /// The path of the lock.
+    pub lock: String,
+    /// The name of the queue, if the parent has several.
+    pub name: Option<String>,
+    /// The name of the recipe.
+    pub recipe: String,
+    /// The node of the contender; for a holder of a lease, the lease.
+    pub node: String,
+    /// The transaction that created the node, if the node was read.
+    pub czxid: Option<i64>,
+    /// The requested mode: `exclusive`, `read`, `write` or `lease`.
+    pub mode: String,
+    /// The session of the contender.
+    pub session: Option<SessionId>,
+    /// The address of the client.
+    pub client: Option<String>,
+    /// The name of the client in its node.
+    pub client_name: Option<String>,
+    /// The beginning of the node's data; `None` if empty or not recorded.
+    pub data: Option<Vec<u8>>,
+    /// The time of arrival.
+    pub enqueued_at: Option<Timestamp>,
+    /// The bounds of the acquisition; `None` if the contender never held.
+    pub acquired: Option<TimeBounds>,
+    /// The bounds of the end; `None` while the contender is present.
+    pub ended: Option<TimeBounds>,
+    /// The kind of end.
+    pub end: ContenderEnd,
+    /// The session whose request deleted the node, if a transaction log shows it.
+    pub deleted_by: Option<SessionId>,
+    /// Where the facts come from.
+    pub source: RowSource,
+    /// The time up to which the contender is known to be present; after its end, the latest
+    /// possible end.
+    pub known_until: Timestamp,
+}
+
+impl PastContender {
+    /// Reads a row as it is: texts may be those of a newer version, and the end may be called by its
+    /// name of an older one. An open contender is known to be present when it was first seen.
+    pub(in crate::record) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let bounds = |at: usize| {
+            let bounds = row.get::<_, Option<i64>>(at)?.zip(row.get::<_, Option<i64>>(at + 1)?);
+            Ok::<_, rusqlite::Error>(
+                bounds.map(|(after, before)| TimeBounds::between(Timestamp(after), Timestamp(before))),
+            )
+        };
+        let data = match row.get_ref(10)? {
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes.to_vec()),
+            _ => None,
+        };
+        let (ended, first_seen_at) = (bounds(14)?, Timestamp(row.get(FIRST_SEEN_AT)?));
+        Ok(Self {
+            id: row.get(0)?,
+            lock: row.get(1)?,
+            name: row.get(2)?,
+            recipe: row.get(3)?,
+            node: row.get(4)?,
+            czxid: row.get(5)?,
+            mode: row.get(6)?,
+            session: row.get::<_, Option<i64>>(7)?.map(SessionId),
+            client: row.get(8)?,
+            client_name: row.get(9)?,
+            data,
+            enqueued_at: row.get::<_, Option<i64>>(11)?.map(Timestamp),
+            acquired: bounds(12)?,
+            ended,
+            end: ContenderEnd::from_id(&row.get::<_, String>(16)?),
+            deleted_by: row.get::<_, Option<i64>>(17)?.map(SessionId),
+            source: RowSource::from_id(row.get::<_, Option<String>>(18)?.as_deref()),
+            known_until: ended.map_or(first_seen_at, |ended| ended.before),
+        })
+    }
+
+    /// Returns the least length of the hold, in milliseconds; `None` if the contender never held.
+    pub fn held_at_least_ms(&self) -> Option<u64> {
+        Some(length(self.acquired?.before, self.ended.map_or(self.known_until, |ended| ended.after)))
+    }
+
+    /// Returns the greatest length of the hold as far as is known, in milliseconds.
+    pub fn held_at_most_ms(&self) -> Option<u64> {
+        Some(length(self.acquired?.after, self.ended.map_or(self.known_until, |ended| ended.before)))
+    }
+
+    /// Returns the wait until the acquisition, the end or now; `None` when it is not known exactly.
+    pub fn waited_ms(&self) -> Option<u64> {
+        let until = match (self.acquired, self.ended) {
+            (Some(acquired), _) => acquired.exactly()?,
+            (None, Some(ended)) => ended.exactly()?,
+            (None, None) => self.known_until,
+        };
+        Some(length(self.enqueued_at?, until))
+    }
+
+    /// Returns the certain length of the hold or wait, whichever is longer, in milliseconds.
+    pub fn weight_ms(&self) -> u64 {
+        let until = self.acquired.or(self.ended).map_or(self.known_until, |bounds| bounds.after);
+        let waited = self.enqueued_at.map(|came| length(came, until));
+        self.held_at_least_ms().max(waited).unwrap_or(0)
+    }
+
+    /// Returns the earliest known time of the contender.
+    pub fn began_at(&self) -> Timestamp {
+        self.enqueued_at.or(self.acquired.map(|acquired| acquired.after)).unwrap_or(self.known_until)
+    }
+}
+
+fn length(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.0.saturating_sub(from.0)).unwrap_or(0)
+}
+
 /// Reads a row; `None` when its path is one that this program never writes.
 pub fn record(row: &Row<'_>) -> rusqlite::Result<Option<ContenderRecord>> {
-    let Ok(path) = ZnodePath::new(&row.get::<_, String>(1)?) else { return Ok(None) };
-    let recipe: String = row.get(3)?;
-    let recipe = Recipe::named(&recipe).unwrap_or(Recipe::UnknownQueue);
-    let text = |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(at)?.map(Arc::from));
-    let bounds = |at: usize| {
-        let bounds = row.get::<_, Option<i64>>(at)?.zip(row.get::<_, Option<i64>>(at + 1)?);
-        Ok::<_, rusqlite::Error>(bounds.map(|(after, before)| TimeBounds::between(Timestamp(after), Timestamp(before))))
-    };
-    let data = match row.get_ref(14)? {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes.into()),
-        _ => None,
-    };
+    let past = PastContender::read(row)?;
+    let Ok(path) = ZnodePath::new(&past.lock) else { return Ok(None) };
+    let recipe = Recipe::named(&past.recipe).unwrap_or(Recipe::UnknownQueue);
+    let text = |text: Option<String>| text.map(Arc::from);
     Ok(Some(ContenderRecord {
-        id: row.get(0)?,
-        lock: Arc::new(RecordedLock { path, name: text(2)?, recipe: recipe.id(), kind: recipe.kind().id() }),
-        client: RecordedClient { address: text(4)?, name: text(5)? },
-        session: row.get::<_, Option<i64>>(6)?.map(SessionId),
-        first_seen_at: Timestamp(row.get(7)?),
-        enqueued_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
-        acquired: bounds(9)?,
-        ended: bounds(16)?,
-        end: ContenderEnd::from_id(&row.get::<_, String>(18)?),
-        deleted_by: row.get::<_, Option<i64>>(19)?.map(SessionId),
-        source: RowSource::from_id(text(15)?.as_deref()),
-        mode: mode_of(&row.get::<_, String>(11)?),
-        node: row.get::<_, String>(12)?.into(),
-        czxid: row.get::<_, Option<i64>>(13)?.map(Zxid),
-        data,
+        id: past.id,
+        lock: Arc::new(RecordedLock { path, name: text(past.name), recipe: recipe.id(), kind: recipe.kind().id() }),
+        client: RecordedClient { address: text(past.client), name: text(past.client_name) },
+        session: past.session,
+        first_seen_at: Timestamp(row.get(FIRST_SEEN_AT)?),
+        enqueued_at: past.enqueued_at,
+        acquired: past.acquired,
+        ended: past.ended,
+        end: past.end,
+        deleted_by: past.deleted_by,
+        source: past.source,
+        mode: mode_of(&past.mode),
+        node: past.node.into(),
+        czxid: past.czxid.map(Zxid),
+        data: past.data.map(Vec::into_boxed_slice),
         is_listed: false,
         look: 0,
     }))

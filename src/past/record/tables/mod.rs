@@ -71,13 +71,14 @@ mod unsettled;
 
 use rusqlite::Connection;
 
-pub use contender::{ContenderEnd, RowSource};
+pub(in crate::record) use contender::select as select_contenders;
+pub use contender::{ContenderEnd, PastContender, RowSource};
 pub use facts::{RecordedAttempts, RecordedDeletion};
 pub use recorder::{SpanRecorder, TableRecorder};
-pub(super) use resume::TableExcerpt;
+pub(super) use resume::{TableExcerpt, deletions};
 pub use rows::{TableRows, TableWriter, forget_before};
 pub use timeline::GapRecord;
-pub(in crate::record) use timeline::NOT_READ;
+pub(in crate::record) use timeline::{EnsembleRecord, NOT_READ, rows as ensemble_rows};
 
 #[cfg(test)]
 mod tests;

@@ -96,10 +96,7 @@ pub fn recorded_until(connection: &Connection) -> rusqlite::Result<Option<Timest
 
 /// Returns the gap that was open when the earlier run ended.
 pub fn open_gap(connection: &Connection) -> rusqlite::Result<Option<GapRecord>> {
-    let query = "SELECT id, began_at, reason FROM gap WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1";
-    let gap = |row: &rusqlite::Row<'_>| {
-        Ok(GapRecord { id: row.get(0)?, began_at: Timestamp(row.get(1)?), ended_at: None, reason: row.get(2)? })
-    };
+    let query = "SELECT id, began_at, NULL, reason FROM gap WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1";
     connection.query_row(query, [], gap).optional()
 }
 
@@ -143,7 +140,7 @@ impl TableExcerpt {
             gaps: gaps(connection, time)?,
             ensemble: timeline::within(connection, time)?,
             attempts: facts::within(connection, time)?.into(),
-            deletions: deletions(connection, time)?,
+            deletions: deletions(connection, time, usize::MAX)?.into(),
         })
     }
 
@@ -215,10 +212,8 @@ fn raised_at(connection: &Connection, at: Timestamp) -> rusqlite::Result<FxHashM
 }
 
 fn unseen(connection: &Connection, at: Timestamp) -> rusqlite::Result<Option<GapRecord>> {
-    let query = "SELECT id, began_at, reason FROM gap WHERE began_at <= ?1 AND ifnull(ended_at, 9223372036854775807) > ?1 ORDER BY id DESC LIMIT 1";
-    let gap = |row: &rusqlite::Row<'_>| {
-        Ok(GapRecord { id: row.get(0)?, began_at: Timestamp(row.get(1)?), ended_at: None, reason: row.get(2)? })
-    };
+    let query = "SELECT id, began_at, NULL, reason FROM gap
+        WHERE began_at <= ?1 AND ifnull(ended_at, 9223372036854775807) > ?1 ORDER BY id DESC LIMIT 1";
     connection.query_row(query, [at.0], gap).optional()
 }
 
@@ -229,18 +224,29 @@ fn gaps(connection: &Connection, time: TimeRange) -> rusqlite::Result<Vec<GapRec
          WHERE ifnull(ended_at, 9223372036854775807) >= ?1 AND began_at <= ?2",
     )?;
     let memory = RowMemory::default();
-    let gap = |row: &rusqlite::Row<'_>| {
+    let gaps = query.query_map(params![time.from.0, time.to.0], |row| {
         memory.charge(row)?;
-        let ended_at = row.get::<_, Option<i64>>(2)?.map(Timestamp);
-        Ok(GapRecord { id: row.get(0)?, began_at: Timestamp(row.get(1)?), ended_at, reason: row.get(3)? })
-    };
-    query.query_map(params![time.from.0, time.to.0], gap)?.collect()
+        gap(row)
+    })?;
+    gaps.collect()
 }
 
-fn deletions(connection: &Connection, time: TimeRange) -> rusqlite::Result<VecDeque<RecordedDeletion>> {
+/// Reads a gap: its id, beginning, end and reason.
+fn gap(row: &rusqlite::Row<'_>) -> rusqlite::Result<GapRecord> {
+    let ended_at = row.get::<_, Option<i64>>(2)?.map(Timestamp);
+    Ok(GapRecord { id: row.get(0)?, began_at: Timestamp(row.get(1)?), ended_at, reason: row.get(3)? })
+}
+
+/// Returns the deletions within a time range, the first ones up to `limit`.
+pub(in crate::record) fn deletions(
+    connection: &Connection,
+    time: TimeRange,
+    limit: usize,
+) -> rusqlite::Result<Vec<RecordedDeletion>> {
     let mut query = connection.prepare(
-        "SELECT at, lock, path, czxid, by, result, reason FROM deletion WHERE at BETWEEN ?1 AND ?2 ORDER BY at, id",
+        "SELECT at, lock, path, czxid, by, result, reason FROM deletion WHERE at BETWEEN ?1 AND ?2 ORDER BY at, id LIMIT ?3",
     )?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let memory = RowMemory::default();
     let deletion = |row: &rusqlite::Row<'_>| {
         memory.charge(row)?;
@@ -254,5 +260,5 @@ fn deletions(connection: &Connection, time: TimeRange) -> rusqlite::Result<VecDe
             reason: row.get(6)?,
         })
     };
-    query.query_map(params![time.from.0, time.to.0], deletion)?.collect()
+    query.query_map([time.from.0, time.to.0, limit], deletion)?.collect()
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, Transaction, params};
 use rustc_hash::FxHashMap;
 
 use super::contender::{ContenderRecord, RecordedClient, RecordedLock, mode_id};
@@ -17,69 +17,6 @@ use lockscope_base::znode::{SessionId, Timestamp};
 
 /// The most remembered ids of locks, and of clients.
 const MAX_IDS: usize = 20_000;
-
-/// The ids of locks and clients in the file.
-#[derive(Clone, Debug, Default)]
-struct RowIds {
-    locks: FxHashMap<Arc<RecordedLock>, i64>,
-    clients: FxHashMap<RecordedClient, i64>,
-}
-
-impl RowIds {
-    /// Forgets the ids if there are too many; they are read again.
-    fn stay_small(&mut self) {
-        if self.locks.len() > MAX_IDS {
-            self.locks = FxHashMap::default();
-        }
-        if self.clients.len() > MAX_IDS {
-            self.clients = FxHashMap::default();
-        }
-    }
-
-    fn lock(&mut self, connection: &Connection, lock: &Arc<RecordedLock>) -> rusqlite::Result<i64> {
-        if let Some(id) = self.locks.get(lock) {
-            return Ok(*id);
-        }
-        let (path, name) = (lock.path.as_str(), lock.name.as_deref());
-        let mut find =
-            connection.prepare_cached("SELECT id FROM lock WHERE path = ?1 AND ifnull(name, x'') = ifnull(?2, x'')")?;
-        let known: Option<i64> = find.query_row(params![path, name], |row| row.get(0)).optional()?;
-        let id = if let Some(id) = known {
-            connection
-                .prepare_cached("UPDATE lock SET recipe = ?2, kind = ?3 WHERE id = ?1 AND recipe <> ?2")?
-                .execute(params![id, lock.recipe, lock.kind])?;
-            id
-        } else {
-            connection
-                .prepare_cached("INSERT INTO lock (path, name, recipe, kind) VALUES (?1, ?2, ?3, ?4)")?
-                .insert(params![path, name, lock.recipe, lock.kind])?
-        };
-        self.locks.insert(Arc::clone(lock), id);
-        Ok(id)
-    }
-
-    fn client(&mut self, connection: &Connection, client: &RecordedClient) -> rusqlite::Result<Option<i64>> {
-        if *client == RecordedClient::default() {
-            return Ok(None);
-        }
-        if let Some(id) = self.clients.get(client) {
-            return Ok(Some(*id));
-        }
-        let identity = params![client.address, client.name];
-        let mut find = connection.prepare_cached(
-            "SELECT id FROM client WHERE ifnull(address, x'') = ifnull(?1, x'') AND ifnull(name, x'') = ifnull(?2, x'')",
-        )?;
-        let known = find.query_row(identity, |row| row.get(0)).optional()?;
-        let id = match known {
-            Some(id) => id,
-            None => {
-                connection.prepare_cached("INSERT INTO client (address, name) VALUES (?1, ?2)")?.insert(identity)?
-            }
-        };
-        self.clients.insert(client.clone(), id);
-        Ok(Some(id))
-    }
-}
 
 /// The rows to be written in one transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,7 +45,9 @@ pub(super) struct RunRecord {
 /// Writes rows of the history, each under the id that the recording gives it.
 #[derive(Clone, Debug, Default)]
 pub struct TableWriter {
-    ids: RowIds,
+    /// The ids of locks and clients in the file.
+    locks: FxHashMap<Arc<RecordedLock>, i64>,
+    clients: FxHashMap<RecordedClient, i64>,
 }
 
 impl TableWriter {
@@ -117,11 +56,10 @@ impl TableWriter {
     pub fn write(&mut self, transaction: &Transaction<'_>, rows: &TableRows) -> rusqlite::Result<()> {
         let TableRows { contenders, settled, findings, sessions, gaps, ensemble, attempts, .. } = rows;
         let TableRows { deletions, activity: (until, events), run, .. } = rows;
-        let ids = &mut self.ids;
-        contenders.iter().try_for_each(|record| contender(transaction, ids, record))?;
+        contenders.iter().try_for_each(|record| self.insert(transaction, record))?;
         settled.iter().try_for_each(|end| set_ending(transaction, *end))?;
-        findings.iter().try_for_each(|record| finding(transaction, ids, record))?;
-        sessions.iter().try_for_each(|(id, record)| session(transaction, ids, *id, record))?;
+        findings.iter().try_for_each(|record| self.finding(transaction, record))?;
+        sessions.iter().try_for_each(|(id, record)| self.session(transaction, *id, record))?;
         gaps.iter().try_for_each(|record| gap(transaction, record))?;
         ensemble.iter().try_for_each(|record| timeline::write(transaction, record))?;
         attempts.iter().try_for_each(|record| facts::write(transaction, record))?;
@@ -137,36 +75,90 @@ impl TableWriter {
                 )?
                 .execute([*id, TABLES_VERSION, began_at.0, until.0])?;
         }
-        ids.stay_small();
+        self.stay_small();
         Ok(())
     }
 
     /// Returns the id of a lock, which is added if it is new.
     pub(super) fn lock(&mut self, connection: &Connection, lock: &Arc<RecordedLock>) -> rusqlite::Result<i64> {
-        self.ids.lock(connection, lock)
+        if let Some(id) = self.locks.get(lock) {
+            return Ok(*id);
+        }
+        let (path, name) = (lock.path.as_str(), lock.name.as_deref());
+        let mut find =
+            connection.prepare_cached("SELECT id FROM lock WHERE path = ?1 AND ifnull(name, x'') = ifnull(?2, x'')")?;
+        let known: Option<i64> = find.query_row(params![path, name], |row| row.get(0)).optional()?;
+        let id = if let Some(id) = known {
+            connection
+                .prepare_cached("UPDATE lock SET recipe = ?2, kind = ?3 WHERE id = ?1 AND recipe <> ?2")?
+                .execute(params![id, lock.recipe, lock.kind])?;
+            id
+        } else {
+            connection
+                .prepare_cached("INSERT INTO lock (path, name, recipe, kind) VALUES (?1, ?2, ?3, ?4)")?
+                .insert(params![path, name, lock.recipe, lock.kind])?
+        };
+        self.locks.insert(Arc::clone(lock), id);
+        Ok(id)
     }
 
     /// Returns the id of a client, which is added if it is new; `None` if nothing identifies it.
     pub(super) fn client(&mut self, connection: &Connection, client: &RecordedClient) -> rusqlite::Result<Option<i64>> {
-        self.ids.client(connection, client)
+        if *client == RecordedClient::default() {
+            return Ok(None);
+        }
+        if let Some(id) = self.clients.get(client) {
+            return Ok(Some(*id));
+        }
+        let identity = params![client.address, client.name];
+        let mut find = connection.prepare_cached(
+            "SELECT id FROM client WHERE ifnull(address, x'') = ifnull(?1, x'') AND ifnull(name, x'') = ifnull(?2, x'')",
+        )?;
+        let known = find.query_row(identity, |row| row.get(0)).optional()?;
+        let id = match known {
+            Some(id) => id,
+            None => {
+                connection.prepare_cached("INSERT INTO client (address, name) VALUES (?1, ?2)")?.insert(identity)?
+            }
+        };
+        self.clients.insert(client.clone(), id);
+        Ok(Some(id))
     }
 
     /// Writes a contender with the id that its record has.
     pub(super) fn insert(&mut self, connection: &Connection, record: &ContenderRecord) -> rusqlite::Result<()> {
-        contender(connection, &mut self.ids, record)
+        let lock = self.lock(connection, &record.lock)?;
+        let statement = connection.prepare_cached(
+            "REPLACE INTO contender (id, lock_id, node, client_id, session, first_seen_at, enqueued_at, acquired_after,
+                acquired_before, ended_after, ended_before, ending, mode, czxid, data, deleted_by, source)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+        )?;
+        self.contender(connection, statement, Some(lock), record)
     }
 
-    /// Writes what may have become known of a contender. Its lock stays.
+    /// Writes what may have become known of a contender. Its lock and its node stay.
     pub(super) fn update(&mut self, connection: &Connection, record: &ContenderRecord) -> rusqlite::Result<()> {
-        let client = self.ids.client(connection, &record.client)?;
-        let mut statement = connection.prepare_cached(
-            "UPDATE contender SET client_id = ?2, session = ?3, first_seen_at = ?4, enqueued_at = ?5, acquired_after = ?6,
-                acquired_before = ?7, ended_after = ?8, ended_before = ?9, ending = ?10, mode = ?11, czxid = ?12, data = ?13,
-                deleted_by = ?14, source = ?15 WHERE id = ?1",
+        let statement = connection.prepare_cached(
+            "UPDATE contender SET client_id = ?4, session = ?5, first_seen_at = ?6, enqueued_at = ?7, acquired_after = ?8,
+                acquired_before = ?9, ended_after = ?10, ended_before = ?11, ending = ?12, mode = ?13, czxid = ?14, data = ?15,
+                deleted_by = ?16, source = ?17 WHERE id = ?1",
         )?;
+        self.contender(connection, statement, None, record)
+    }
+
+    /// Runs a statement with the columns of a contender, which have the same numbers in each.
+    fn contender(
+        &mut self,
+        connection: &Connection,
+        mut statement: CachedStatement<'_>,
+        lock: Option<i64>,
+        record: &ContenderRecord,
+    ) -> rusqlite::Result<()> {
         statement.execute(params![
             record.id,
-            client,
+            lock,
+            &*record.node,
+            self.client(connection, &record.client)?,
             record.session.map(|session| session.0),
             record.first_seen_at.0,
             record.enqueued_at.map(|time| time.0),
@@ -184,6 +176,42 @@ impl TableWriter {
         Ok(())
     }
 
+    fn finding(&mut self, connection: &Connection, record: &FindingRecord) -> rusqlite::Result<()> {
+        let lock = self.lock(connection, &record.lock)?;
+        let client = self.client(connection, &record.client)?;
+        let mut statement = connection.prepare_cached(
+            "REPLACE INTO finding (id, lock_id, client_id, session, node, code, severity, raised_at, cleared_at, ending, summary, remedy)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        )?;
+        statement.execute(params![
+            record.id,
+            lock,
+            client,
+            record.session.map(|session| session.0),
+            record.node,
+            record.code.id(),
+            record.severity.id(),
+            record.raised_at.0,
+            record.cleared_at.map(|time| time.0),
+            record.ending,
+            record.found.summary,
+            record.found.remedy,
+        ])?;
+        Ok(())
+    }
+
+    fn session(&mut self, connection: &Connection, session: SessionId, record: &SessionRecord) -> rusqlite::Result<()> {
+        let client = self.client(connection, &record.client)?;
+        let mut statement = connection.prepare_cached(
+            "INSERT INTO session (session, client_id, first_seen_at, last_seen_at, expired_at) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (session) DO UPDATE SET client_id = ifnull(excluded.client_id, client_id),
+                last_seen_at = max(last_seen_at, excluded.last_seen_at), expired_at = ifnull(expired_at, excluded.expired_at)",
+        )?;
+        let expired = record.expired_at.map(|time| time.0);
+        statement.execute(params![session.0, client, record.first_seen_at.0, record.last_seen_at.0, expired])?;
+        Ok(())
+    }
+
     /// Writes what a log knows of a session. The recorder knows the client's address. Returns
     /// whether something changed.
     pub(super) fn complete_session(
@@ -192,7 +220,7 @@ impl TableWriter {
         session: SessionId,
         record: &SessionRecord,
     ) -> rusqlite::Result<bool> {
-        let client = self.ids.client(connection, &record.client)?;
+        let client = self.client(connection, &record.client)?;
         let mut statement = connection.prepare_cached(
             "INSERT INTO session (session, client_id, first_seen_at, last_seen_at, expired_at) VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (session) DO UPDATE SET client_id = ifnull(client_id, excluded.client_id),
@@ -206,15 +234,20 @@ impl TableWriter {
         Ok(statement.execute(values)? > 0)
     }
 
-    /// Forgets the remembered ids if there are too many.
+    /// Forgets the remembered ids if there are too many; they are read again.
     pub(super) fn stay_small(&mut self) {
-        self.ids.stay_small();
+        if self.locks.len() > MAX_IDS {
+            self.locks = FxHashMap::default();
+        }
+        if self.clients.len() > MAX_IDS {
+            self.clients = FxHashMap::default();
+        }
     }
 
     /// Forgets the remembered ids of locks and clients. Must be called after a transaction was
     /// rolled back or old rows were deleted.
     pub fn start_over(&mut self) {
-        self.ids = RowIds::default();
+        *self = Self::default();
     }
 }
 
@@ -228,82 +261,11 @@ impl ToSql for Data<'_> {
     }
 }
 
-fn contender(connection: &Connection, ids: &mut RowIds, record: &ContenderRecord) -> rusqlite::Result<()> {
-    let lock = ids.lock(connection, &record.lock)?;
-    let client = ids.client(connection, &record.client)?;
-    let mut statement = connection.prepare_cached(
-        "REPLACE INTO contender (id, lock_id, client_id, session, first_seen_at, enqueued_at, acquired_after, acquired_before,
-            ended_after, ended_before, ending, mode, node, czxid, data, deleted_by, source)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
-    )?;
-    statement.execute(params![
-        record.id,
-        lock,
-        client,
-        record.session.map(|session| session.0),
-        record.first_seen_at.0,
-        record.enqueued_at.map(|time| time.0),
-        record.acquired.map(|bounds| bounds.after.0),
-        record.acquired.map(|bounds| bounds.before.0),
-        record.ended.map(|bounds| bounds.after.0),
-        record.ended.map(|bounds| bounds.before.0),
-        record.end.id(),
-        mode_id(record.mode),
-        &*record.node,
-        record.czxid.map(|zxid| zxid.0),
-        record.data.as_deref().map(Data),
-        record.deleted_by.map(|session| session.0),
-        record.source.id(),
-    ])?;
-    Ok(())
-}
-
 /// Replaces an uncertain ending by the known one. A deletion explained by the audit log stays.
 fn set_ending(connection: &Connection, SettledEnd { id, end }: SettledEnd) -> rusqlite::Result<()> {
     let mut statement = connection
         .prepare_cached("UPDATE contender SET ending = ?2 WHERE id = ?1 AND ending IN ('unknown', 'gone')")?;
     statement.execute(params![id, end.id()])?;
-    Ok(())
-}
-
-fn finding(connection: &Connection, ids: &mut RowIds, record: &FindingRecord) -> rusqlite::Result<()> {
-    let lock = ids.lock(connection, &record.lock)?;
-    let client = ids.client(connection, &record.client)?;
-    let mut statement = connection.prepare_cached(
-        "REPLACE INTO finding (id, lock_id, client_id, session, node, code, severity, raised_at, cleared_at, ending, summary, remedy)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-    )?;
-    statement.execute(params![
-        record.id,
-        lock,
-        client,
-        record.session.map(|session| session.0),
-        record.node,
-        record.code.id(),
-        record.severity.id(),
-        record.raised_at.0,
-        record.cleared_at.map(|time| time.0),
-        record.ending,
-        record.found.summary,
-        record.found.remedy,
-    ])?;
-    Ok(())
-}
-
-fn session(
-    connection: &Connection,
-    ids: &mut RowIds,
-    session: SessionId,
-    record: &SessionRecord,
-) -> rusqlite::Result<()> {
-    let client = ids.client(connection, &record.client)?;
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO session (session, client_id, first_seen_at, last_seen_at, expired_at) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT (session) DO UPDATE SET client_id = ifnull(excluded.client_id, client_id),
-            last_seen_at = max(last_seen_at, excluded.last_seen_at), expired_at = ifnull(expired_at, excluded.expired_at)",
-    )?;
-    let expired = record.expired_at.map(|time| time.0);
-    statement.execute(params![session.0, client, record.first_seen_at.0, record.last_seen_at.0, expired])?;
     Ok(())
 }
 

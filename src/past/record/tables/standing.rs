@@ -1,4 +1,18 @@
 //! The present contenders, and those that ended and are not written yet.
+//!
+//! Events say what happened, and nearly all rows follow from them. Three things do not:
+//!
+//! - After a gap no event tells what happened in it, so `compare` looks at the whole table.
+//! - When the kind of a parent becomes known, for example that of a semaphore, the contenders belong
+//!   to another lock: the records of the former lock are set aside as *displaced*, and taken up when
+//!   the other lock has them.
+//! - What else went missing is found at a flush, by counting: `mend` looks again at a lock whose
+//!   number of contenders differs three times in a row. Once is no error, because a contender of a
+//!   semaphore that goes from the queue to its lease is briefly in neither.
+//!
+//! A contender has one record at a time: in its lock, displaced, unfinished from an earlier run, or
+//! ended. A look marks the records that it finds with its number; those with an older number are
+//! gone.
 
 use std::sync::Arc;
 

@@ -149,12 +149,12 @@ const ENSEMBLE_MAX_CHANGED: usize = 10_000;
 pub(in crate::record) struct EnsembleRecord {
     /// The number of the row. An excerpt numbers the rows that it takes over anew.
     id: i64,
-    what: EnsembleEventKind,
-    member: Option<Arc<str>>,
-    epoch: Option<u32>,
-    began: TimeBounds,
-    ended: Option<TimeBounds>,
-    detail: Option<Arc<str>>,
+    pub(in crate::record) what: EnsembleEventKind,
+    pub(in crate::record) member: Option<Arc<str>>,
+    pub(in crate::record) epoch: Option<u32>,
+    pub(in crate::record) began: TimeBounds,
+    pub(in crate::record) ended: Option<TimeBounds>,
+    pub(in crate::record) detail: Option<Arc<str>>,
     source: RowSource,
 }
 
@@ -286,12 +286,13 @@ pub fn write(connection: &Connection, row: &EnsembleRecord) -> rusqlite::Result<
 
 /// Reads the rows that earlier runs left open.
 pub fn unfinished(connection: &Connection) -> rusqlite::Result<Vec<EnsembleRecord>> {
-    rows(connection, "ended_before IS NULL", TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) })
+    rows(connection, "ended_before IS NULL AND ?1 <= ?2", [i64::MIN, i64::MAX], usize::MAX)
 }
 
 /// Reads the rows that overlap a time range. An event that ends later is open.
 pub fn within(connection: &Connection, time: TimeRange) -> rusqlite::Result<Vec<EnsembleRecord>> {
-    let mut found = rows(connection, "ifnull(ended_before, 9223372036854775807) >= ?1 AND began_before <= ?2", time)?;
+    let overlap = "ifnull(ended_before, 9223372036854775807) >= ?1 AND began_before <= ?2 AND ?1 <= ?2";
+    let mut found = rows(connection, overlap, [time.from.0, time.to.0], usize::MAX)?;
     for row in &mut found {
         row.ended = row.ended.filter(|ended| ended.before <= time.to);
     }
@@ -320,13 +321,20 @@ pub(in crate::record) fn complete(
     Ok(())
 }
 
-fn rows(connection: &Connection, condition: &str, time: TimeRange) -> rusqlite::Result<Vec<EnsembleRecord>> {
+/// Reads the rows that a condition on a time range selects, the earliest first, up to `limit`. Rows
+/// of kinds that a newer version recorded are left out, and recordings before format 6 have none.
+pub(in crate::record) fn rows(
+    connection: &Connection,
+    condition: &str,
+    [from, to]: [i64; 2],
+    limit: usize,
+) -> rusqlite::Result<Vec<EnsembleRecord>> {
     if !connection.table_exists(None, "ensemble_event")? {
         return Ok(Vec::new());
     }
     let mut query = connection.prepare(&format!(
         "SELECT id, what, member, epoch, began_after, began_before, ended_after, ended_before, detail, source \
-         FROM ensemble_event WHERE {condition} AND ?1 <= ?2 ORDER BY began_before, id"
+         FROM ensemble_event WHERE {condition} ORDER BY began_before, id LIMIT ?3"
     ))?;
     let memory = RowMemory::default();
     let record = |row: &Row<'_>| {
@@ -346,5 +354,6 @@ fn rows(connection: &Connection, condition: &str, time: TimeRange) -> rusqlite::
             source: RowSource::from_id(row.get::<_, Option<String>>(9)?.as_deref()),
         }))
     };
-    query.query_map([time.from.0, time.to.0], record)?.filter_map(Result::transpose).collect()
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    query.query_map([from, to, limit], record)?.filter_map(Result::transpose).collect()
 }
