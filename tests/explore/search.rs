@@ -248,7 +248,7 @@ impl Walk {
 }
 
 /// The number of known behaviours of all processes after which they are forgotten.
-const RANDOM_MAX_BEHAVIOURS: usize = 200_000;
+const MAX_BEHAVIOURS_OF_ALL: usize = 200_000;
 
 /// The least number of steps within which the faults of a run come. Some runs have up to eight times
 /// as many: what happens long after the first grant needs faults there.
@@ -278,7 +278,7 @@ pub fn run_random(explored: &mut Explored, seeds: impl Iterator<Item = u64>) -> 
     let mut outcome = RandomRuns::default();
     for seed in seeds {
         let known: usize = explored.behaviours.iter().map(Behaviours::count).sum();
-        if known > RANDOM_MAX_BEHAVIOURS {
+        if known > MAX_BEHAVIOURS_OF_ALL {
             explored.behaviours.iter_mut().for_each(Behaviours::forget);
         }
         let RandomRun { steps, violation, limits } = random_run(explored, seed);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde::ser::{Serialize as SerSerialize, Serializer};
+use serde::ser::Serializer;
 
 use super::contender::{ClientFacts, millis};
 use super::{ReportedEnsemble, SCHEMA, rfc3339};
@@ -211,7 +211,7 @@ struct UnreadableNode<'a> {
     reason: &'a str,
 }
 
-impl SerSerialize for Unreadable<'_> {
+impl Serialize for Unreadable<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|(path, reason)| UnreadableNode { path: path.as_str(), reason }))
     }

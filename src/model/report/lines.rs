@@ -13,7 +13,6 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::io;
-use std::io::Write as IoWrite;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -337,7 +336,7 @@ const ALIGN: [Align; HEADINGS.len()] =
 ///
 /// Returns the errors of `out`.
 pub fn locks(
-    out: &mut impl IoWrite,
+    out: &mut impl io::Write,
     table: &LockTable,
     diagnosis: &Diagnosis,
     roots: &[ZnodePath],
@@ -407,7 +406,7 @@ const MAX_NAMED: usize = 10;
 ///
 /// Returns the errors of `out`.
 pub fn check(
-    out: &mut impl IoWrite,
+    out: &mut impl io::Write,
     table: &LockTable,
     diagnosis: &Diagnosis,
     verdict: &Verdict,
@@ -440,7 +439,7 @@ pub fn check(
 }
 
 /// Writes the checks that are not decided yet, each with its lock.
-fn write_open(out: &mut impl IoWrite, last: &LastLook) -> io::Result<()> {
+fn write_open(out: &mut impl io::Write, last: &LastLook) -> io::Result<()> {
     for OpenCheck { lock, check, why, known_in, .. } in last.open().iter().take(MAX_NAMED) {
         let lock = short_lock(&lock.path, lock.name.as_deref());
         let when = match (why, known_in) {
@@ -457,7 +456,7 @@ fn write_open(out: &mut impl IoWrite, last: &LastLook) -> io::Result<()> {
 }
 
 /// Writes the kinds of findings whose absence proves nothing.
-fn write_unsought(out: &mut impl IoWrite, unsought: &[Unsought], can_look_longer: bool) -> io::Result<()> {
+fn write_unsought(out: &mut impl io::Write, unsought: &[Unsought], can_look_longer: bool) -> io::Result<()> {
     let way = if can_look_longer { " (look longer with --for)" } else { "" };
     let heads = [
         format!("Could not be checked in so short a time{way}"),
@@ -483,7 +482,7 @@ fn write_unsought(out: &mut impl IoWrite, unsought: &[Unsought], can_look_longer
 }
 
 /// Writes a line for each server that does not answer, or not everything.
-fn missing_answers(out: &mut impl IoWrite, view: &ServerView) -> io::Result<()> {
+fn missing_answers(out: &mut impl io::Write, view: &ServerView) -> io::Result<()> {
     for (server, why) in view.silent() {
         writeln!(out, "No answer from {}: {}", escaped(server), escaped(why))?;
     }

@@ -63,7 +63,7 @@ impl Program {
             Self::Lock(program) => program.run(rounds, library, board).boxed(),
             Self::Foreign(names) => run(names, rounds, library, board).boxed(),
             Self::Delete(deleting) => deletion::run(deleting, rounds, library, board).boxed(),
-            Self::Observe(observation) => observer_run(observation, library, board).boxed(),
+            Self::Observe(observation) => observe(observation, library, board).boxed(),
         }
     }
 
@@ -290,7 +290,7 @@ impl Observation {
 }
 
 /// Observes locks until the session ends.
-async fn observer_run(observation: Observation, library: SharedLibrary, board: Board) {
+async fn observe(observation: Observation, library: SharedLibrary, board: Board) {
     let root = match observation {
         Observation::Root => ZnodePath::new(LOCK).expect("the path is valid"),
         Observation::Whole | Observation::Small => ZnodePath::root(),

@@ -151,7 +151,7 @@ pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, SegmentDamage> {
 
 /// The most bytes decompressed from one piece. Decoding ends earlier by its budget; this bounds the
 /// time to read bytes that nobody decodes.
-const STREAM_MAX_UNPACKED: u64 = 256 << 20;
+const MAX_STREAMED: u64 = 256 << 20;
 
 /// The largest window of zstd, as a power of two: zstd keeps that much decompressed data in memory.
 /// [`frame::pack`](pack) needs a window of 2 MiB.
@@ -264,7 +264,7 @@ impl<'p> SegmentStream<'p> {
             Err(_) => self.damage = Some(SegmentDamage::Checksum),
         }
         self.unpacked_bytes += self.end as u64;
-        if self.unpacked_bytes > STREAM_MAX_UNPACKED {
+        if self.unpacked_bytes > MAX_STREAMED {
             (self.damage, self.end) = (Some(SegmentDamage::TooLarge), 0);
         }
         self.end > 0

@@ -140,7 +140,7 @@ impl History {
         let (began, until) = rows::recorded(&transaction)?;
         let (from, to) = (query.from.or(began), query.to.or(until));
         let mut found = match second {
-            Some(second) => scan::halves_scan(&transaction, second, query, until)?,
+            Some(second) => scan::scan_in_two_threads(&transaction, second, query, until)?,
             None => scan::scan(&transaction, query, until)?,
         };
         let listed = found.listed(query.limit);

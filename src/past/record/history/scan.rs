@@ -348,7 +348,7 @@ const MIN_ROWS: i64 = 50_000;
 type Seen = (Option<i64>, Option<i64>, Option<i64>, Option<i64>);
 
 /// Scans all requested rows: the later half in another thread, with a connection of its own.
-pub fn halves_scan(
+pub fn scan_in_two_threads(
     connection: &Connection,
     mut second: Store,
     query: &HistoryQuery,
@@ -429,7 +429,7 @@ mod tests {
         let query = HistoryQuery::default();
         let found = store.sql(|sql| {
             sql.execute("DELETE FROM contender WHERE id % 2 = 0", [])?;
-            halves_scan(sql, later, &query, None)
+            scan_in_two_threads(sql, later, &query, None)
         });
         assert_eq!(i64::try_from(found.unwrap().holds), Ok(MIN_ROWS * 3 / 2 / 10 * 4));
     }

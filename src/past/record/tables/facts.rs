@@ -48,7 +48,7 @@ pub(super) struct StandingFindingRows {
 }
 
 /// The most rows kept while nothing can be written.
-const MAX_CHANGED: usize = 100_000;
+const MAX_CHANGED_FINDINGS: usize = 100_000;
 
 impl StandingFindingRows {
     pub fn new(no_data: bool, next_id: i64) -> Self {
@@ -57,8 +57,8 @@ impl StandingFindingRows {
 
     /// Records the changes of one look for findings.
     pub fn changed(&mut self, changes: &FindingChanges, table: &LockTable, at: Timestamp) {
-        if self.changed.len() > MAX_CHANGED {
-            self.changed.drain(..MAX_CHANGED / 2);
+        if self.changed.len() > MAX_CHANGED_FINDINGS {
+            self.changed.drain(..MAX_CHANGED_FINDINGS / 2);
         }
         for finding in &changes.cleared {
             let Some(record) = self.standing.remove(&key(finding)) else { continue };
@@ -146,7 +146,7 @@ pub(super) struct SessionRecord {
 }
 
 /// The most sessions kept while nothing can be written.
-const SESSIONS_MAX_CHANGED: usize = 100_000;
+const MAX_CHANGED_SESSIONS: usize = 100_000;
 
 /// The sessions that changed since the last flush.
 #[derive(Clone, Debug, Default)]
@@ -173,7 +173,7 @@ impl ChangedSessions {
     }
 
     fn seen(&mut self, session: SessionId, at: Timestamp) {
-        if self.changed.len() >= SESSIONS_MAX_CHANGED && !self.changed.contains_key(&session) {
+        if self.changed.len() >= MAX_CHANGED_SESSIONS && !self.changed.contains_key(&session) {
             return;
         }
         let client = RecordedClient::default();

@@ -19,7 +19,7 @@ const NOT_RUNNING: &str = "the recorder was not running";
 pub(in crate::record) const NOT_READ: &str = "not everything was read yet";
 
 /// The most rows kept while nothing can be written.
-const MAX_CHANGED: usize = 10_000;
+const MAX_CHANGED_GAPS: usize = 10_000;
 
 /// A time in which nothing was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Gaps {
     }
 
     fn push(&mut self, gap: GapRecord) {
-        if self.changed.len() < MAX_CHANGED && !self.are_given {
+        if self.changed.len() < MAX_CHANGED_GAPS && !self.are_given {
             self.changed.push(gap);
         }
     }
@@ -142,7 +142,7 @@ impl Gaps {
 }
 
 /// The most rows kept while nothing can be written.
-const ENSEMBLE_MAX_CHANGED: usize = 10_000;
+const MAX_CHANGED_EVENTS: usize = 10_000;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -265,7 +265,7 @@ impl EnsembleRows {
     }
 
     fn push(&mut self, row: EnsembleRecord) {
-        if self.changed.len() < ENSEMBLE_MAX_CHANGED {
+        if self.changed.len() < MAX_CHANGED_EVENTS {
             self.changed.push(row);
         }
     }

@@ -363,7 +363,7 @@ impl ListView for Clients {
     fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
         let fleet = view.app.fleets().fleet(view.app.side());
         let again = view.sentence("{start} starts new ones.");
-        match fleet.map(|fleet| fleet.phase) {
+        match fleet.map(|fleet| &fleet.phase) {
             Some(Phase::Running) => match fleet.and_then(FleetView::status) {
                 None => vec!["The test clients connect.".to_owned()],
                 Some(_) => vec![view.sentence("There is no client: {join} adds one, {stop} ends the fleet.")],

@@ -98,7 +98,7 @@ impl ListView for QueueList {
                 None if !contender.is_read() => Cell::new(signs.unknown, theme.dim),
                 None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
             },
-            QueueColumn::Client => client(view, &view.app.world().table().identity_of(contender), width),
+            QueueColumn::Client => client(view, &view.app.world().table().clients().identity_of(contender), width),
             QueueColumn::Liveness => {
                 let (text, style) = life(view, facts.owner, facts.expires_in);
                 let text = countdown_of(view, contender.session(), facts, width).unwrap_or(text);
@@ -116,7 +116,7 @@ impl ListView for QueueList {
             QueueColumn::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
             QueueColumn::Age => Cell::new(duration(view.app.server_now().since(contender.created_at)), plain),
             QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches if row.state == ContenderState::Holds => {
-                let bounds = view.app.world().table().hold_bounds(contender, view.app.now());
+                let bounds = view.app.world().table().clock().hold_bounds(contender, view.app.now());
                 let held = bounds.filter(|_| !view.app.knows_nothing()).map(|HoldBounds { at_least, at_most }| {
                     format!("held {}", bounded(at_least, at_most, signs.charset))
                 });

@@ -182,8 +182,8 @@ impl ListView for SessionPlaces {
                 ContenderState::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
             },
             PlaceColumn::For => {
-                let held = table.hold_bounds(contender.contender, app.now()).filter(|_| holds);
-                let waited = || duration(app.now().since(contender.contender.contends_since(table.clock_ahead_ms())));
+                let held = table.clock().hold_bounds(contender.contender, app.now()).filter(|_| holds);
+                let waited = || duration(app.now().since(contender.contender.contends_since(table.clock().ahead_ms())));
                 let text = held.map_or_else(waited, |held| bounded(held.at_least, held.at_most, signs.charset));
                 Cell::new(text, plain)
             }

@@ -211,7 +211,7 @@ impl App {
 
 fn holder_now(lock: &LockQueue, table: &LockTable, now: Timestamp) -> String {
     let Some(holder) = lock.first_holder() else { return "Nobody holds the lock now.".to_owned() };
-    match table.identity_of(holder) {
+    match table.clients().identity_of(holder) {
         ClientIdentity { session: None, name: None, .. } => format!("It is now held by {}.", lock.path_of(holder)),
         client => format!("It is now held by {}.", client.in_sentence(now)),
     }

@@ -13,7 +13,7 @@ use crate::tui::app::{App, Rows};
 use crate::tui::screen::Column;
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::SessionId;
-use lockscope_model::diagnose::{Blocker, Cycle, TableAt, Wait, Waits as DiagnoseWaits};
+use lockscope_model::diagnose::{Blocker, Cycle, TableAt, Wait, Waits};
 use lockscope_model::queue::{ContenderState, LockId, LockQueue};
 use lockscope_model::report::WaitFacts;
 
@@ -167,14 +167,14 @@ pub struct WaitId {
 /// The wait-for graph as rows: cycles first, then the sessions that block others, the worst first.
 #[derive(Clone, Debug, Default)]
 pub struct WaitRows {
-    waits: DiagnoseWaits,
+    waits: Waits,
     rows: Vec<WaitRow>,
     ids: Vec<WaitId>,
     ranks: FxHashMap<WaitId, usize>,
 }
 
 impl WaitRows {
-    pub fn waits(&self) -> &DiagnoseWaits {
+    pub fn waits(&self) -> &Waits {
         &self.waits
     }
 
@@ -190,7 +190,7 @@ impl WaitRows {
     /// Rebuilds the rows. Linear in the number of contenders, so this runs once a second, and only
     /// while the graph is shown.
     pub fn draw(&mut self, table_at: TableAt<'_>) {
-        self.waits = DiagnoseWaits::of(table_at.table());
+        self.waits = Waits::of(table_at.table());
         let mut drawing = WaitRowsBuilder::new(table_at);
         for cycle in self.waits.cycles() {
             drawing.cycle(cycle);
