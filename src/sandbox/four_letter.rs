@@ -381,7 +381,7 @@ fn keeper_answer(text: &mut BoundedText, machine: &Machine, word: SandboxWord) {
         SandboxWord::Conf => keeper_conf(text, machine),
         SandboxWord::Cons => keeper_cons(text, machine),
         SandboxWord::Envi => {
-            keeper_put(text, format_args!("Environment:\nclickhouse.keeper.version={KEEPER_VERSION}\n"))
+            keeper_put(text, format_args!("Environment:\nclickhouse.keeper.version={KEEPER_VERSION}\n"));
         }
         SandboxWord::Wchs => {
             let (connections, paths) = machine.watches.data.breadth();

@@ -88,7 +88,7 @@ pub fn replay_with(
             return Replayed { steps: taken, violation };
         }
     }
-    let what = format!("the run has not ended after {} steps", MAX_STEPS);
+    let what = format!("the run has not ended after {MAX_STEPS} steps");
     Replayed { steps: taken, violation: Some(Violation { what, limit: None }) }
 }
 

@@ -601,7 +601,8 @@ impl LockTable {
     pub(super) fn drop_old_without_parent(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
         let Self { elections, locks, parents, .. } = self;
         let lacks_parent = |id| {
-            locks.get(&id).is_some_and(|lock: &Box<LockQueue>| lock.is_empty() && !parents.contains_key(lock.path()))
+            let lock = locks.get(&id);
+            lock.is_some_and(|lock| lock.is_empty() && !parents.contains_key(lock.path()))
         };
         for id in elections.old_without_parent(lacks_parent, now) {
             self.drop_lock(id, now, out);

@@ -649,7 +649,7 @@ impl LockTable {
     pub(super) fn note_sight(&mut self, was_live: bool, now: Timestamp) {
         match (was_live, self.is_live()) {
             (true, false) => {
-                self.clients.line.lost_sight(self.last_true.unwrap_or(now), self.connection.why_not_seen())
+                self.clients.line.lost_sight(self.last_true.unwrap_or(now), self.connection.why_not_seen());
             }
             (false, true) => self.clients.line.sees_again(now),
             _ => {}
