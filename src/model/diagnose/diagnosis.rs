@@ -119,12 +119,14 @@ impl Diagnosis {
         let now = if table.is_live() { now } else { table.last_true().unwrap_or(now) };
         let is_missed = misses_an_answer(table.view(), now);
         self.ledger.begin();
-        // What only the servers show stays in the checks' memories, too.
+        // While an answer is missing, the checks' memory of what servers said must not expire either.
         if !is_missed {
             self.checks.begin();
         }
         let mut look = self.run_checks(TableAt::new(table, now));
-        let Unseen { gone, kept } = self.ledger.end(|finding| !is_missed || is_shown_by_nodes(table, finding));
+        // A finding that only the missing server can show is kept, and not cleared.
+        let Unseen { gone, kept } =
+            self.ledger.end(|finding| !is_missed || can_be_cleared_by_nodes_alone(table, finding));
         look.keep(kept);
         self.last_look = Some(LastLook::after(self.last_look.as_ref(), now, std::mem::take(&mut look.open)));
         self.replace(look, gone)
@@ -240,7 +242,7 @@ fn misses_an_answer(view: &ServerView, now: Timestamp) -> bool {
 }
 
 /// Returns whether the nodes tell that a finding no longer stands, without the servers' answers.
-fn is_shown_by_nodes(table: &LockTable, finding: &Finding) -> bool {
+fn can_be_cleared_by_nodes_alone(table: &LockTable, finding: &Finding) -> bool {
     let is_gone = |node: &Arc<str>| !table.stands(finding.lock.id, node);
     finding.code.traits().evidence == Evidence::Znodes
         || table.lock(finding.lock.id).is_none()

@@ -121,7 +121,8 @@ pub struct NotSeen {
 /// Returns the kinds of findings that a look of length `looked` could not find, in the order of the
 /// codes.
 ///
-/// Locks that may be stuck are findings themselves, so `stuck` is never among these kinds.
+/// Kinds whose time counts from before the look are never among these: what they need can be proven by
+/// the nodes, and a lock that may be stuck is a finding itself.
 pub fn not_seen(thresholds: &Thresholds, looked: Duration) -> Vec<NotSeen> {
     let undecided = Code::ALL.into_iter().filter(|code| code.traits().found_after != FoundAfter::StuckTimeAtMost);
     let all = undecided.map(|code| NotSeen { code, needs: thresholds.least_time_to_find(code) });

@@ -250,8 +250,12 @@ impl LockQueue {
         }
         let leases = 0..self.holding().min(most);
         let awaited = match self.kind() {
+            // A lease that is not held yet: its client waits until one of the leases before it goes.
             LockKind::Semaphore if position < self.leases() => leases,
+            // Without lease nodes the first contenders hold, and the first one behind them waits for any.
             LockKind::Semaphore if self.leases_in_queue() == Some(position) => leases,
+            // The head of a queue with lease nodes waits for a lease only if all are taken. Everybody
+            // behind it waits for the contender before it, as in a mutex.
             LockKind::Semaphore
                 if position == self.leases() && !self.is_pending() && self.recipe().has_lease_nodes() =>
             {
@@ -301,8 +305,12 @@ const SPARE_FRACTION: usize = 8;
 
 impl LockQueue {
     /// Inserts a contender and returns its slot. [`Self::update_holders`] determines its state.
+    ///
+    /// Order: a semaphore's queue node that its lease hides is shown before any key is compared, and
+    /// `update_holders` hides it again. So it is called after every insertion, change of place and
+    /// removal.
     pub(super) fn insert(&mut self, contender: Contender) -> usize {
-        self.order_changes();
+        self.show_hidden_node();
         let (role, mode, returned) = (contender.role, contender.mode, contender.returned);
         if self.contenders.len() == self.contenders.capacity() {
             // A plain `insert` would double the memory.
@@ -326,7 +334,7 @@ impl LockQueue {
     /// Changes a contender in a way that may change its place. [`Self::update_holders`] determines
     /// its state.
     pub(super) fn change_place(&mut self, slot: usize, change: impl FnOnce(&mut Contender)) {
-        self.order_changes();
+        self.show_hidden_node();
         let before = self.key(slot);
         change(&mut self.contenders[slot]);
         let after = self.key(slot);
@@ -345,7 +353,7 @@ impl LockQueue {
         if !self.contenders.contains(slot) {
             return None;
         }
-        self.order_changes();
+        self.show_hidden_node();
         let key = self.key(slot);
         self.order.remove(key);
         if let Some(readers) = self.readers_mut() {
@@ -383,7 +391,7 @@ impl LockQueue {
     /// before and after. So only the contenders between the old and the new end, and the one that
     /// came, can have changed.
     pub(super) fn update_holders(&mut self, came: Option<usize>, hold: Hold, acquired: impl FnMut(&Contender)) {
-        self.order_changed();
+        self.hide_pending_head();
         let (before, now) = (self.holding(), self.count_holders());
         let changed = before.min(now)..(before.max(now) + 1);
         let came = came.and_then(|slot| self.position_of_slot(slot)).filter(|position| !changed.contains(position));
@@ -392,7 +400,7 @@ impl LockQueue {
 
     /// Determines the holders after any number of contenders came or went. Linear in the queue.
     pub(super) fn update_all_holders(&mut self, hold: Hold, acquired: impl FnMut(&Contender)) {
-        self.order_changed();
+        self.hide_pending_head();
         self.mark(0..self.len(), self.count_holders(), hold, acquired);
     }
 

@@ -304,15 +304,15 @@ impl LockQueue {
         owner.is_some_and(queues)
     }
 
-    /// Prepares for a node that is about to be added to the order or removed from it.
-    pub(super) fn order_changes(&mut self) {
+    /// Shows the hidden queue node again, before a node is added to the order or removed from it.
+    pub(super) fn show_hidden_node(&mut self) {
         if self.handover().is_some() {
             self.hand_over(HandoverInput::OrderChanges);
         }
     }
 
-    /// Handles a change of the order, after which the head of the queue may be pending.
-    pub(super) fn order_changed(&mut self) {
+    /// Hides the queue node of a head that has a lease already, after a change of the order.
+    pub(super) fn hide_pending_head(&mut self) {
         if !self.family().has_lease_nodes() || self.hidden().is_some() {
             return;
         }

@@ -1,5 +1,5 @@
-//! The live end of a recording: the locks and their findings, as the console and the headless
-//! commands share them, and the recorder that writes into a file what they take in.
+//! The locks and their findings, as the console and the headless commands share them, and the
+//! recorder that writes into a file what they take in, where there is one.
 
 use std::path::Path;
 use std::sync::Arc;

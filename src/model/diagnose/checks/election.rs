@@ -219,8 +219,8 @@ fn missing_candidate(context: &LockContext<'_>, departure: &Departure) -> Option
         .of_client(departure.client.clone())
         .because(summary, MISSING_REMEDY);
     let lasted = context.now().since(departure.at);
+    // The servers' lists are evidence only if they are from after the wait, so it lasts until then.
     let suspicion = Suspicion::new(finding, gathered, context.leader_within()).of_state(departure.at.0);
-    // The servers' lists are evidence only if they are from after the wait.
     (lasted > Duration::ZERO).then_some(suspicion)
 }
 

@@ -2,10 +2,11 @@
 
 use super::*;
 
-/// Returns a page as one line of words, without the markup.
+/// Returns the text of a page as one line of words, without the markup.
 fn words(page: &str) -> String {
-    let markup = [("\\fB", ""), ("\\fI", ""), ("\\fR", ""), ("\\-", "-"), ("\\&", ""), ("\\(aq", "'"), ("\\\\", "\\")];
-    let plain = markup.iter().fold(page.to_owned(), |text, (from, to)| text.replace(from, to));
+    let markup = [("\\fB", ""), ("\\fI", ""), ("\\fR", ""), ("\\-", "-"), ("\\*(Aq", "'"), ("\\&", ""), ("\\\\", "\\")];
+    let text: Vec<&str> = page.lines().filter(|line| !line.starts_with('.')).collect();
+    let plain = markup.iter().fold(text.join(" "), |text, (from, to)| text.replace(from, to));
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

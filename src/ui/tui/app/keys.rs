@@ -488,7 +488,7 @@ impl App {
 
 /// How much the tabs show.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum PromptForm {
+enum TabForm {
     Full,
     WithoutHelp,
     /// Keys only, with the name of the current screen.
@@ -532,22 +532,22 @@ impl App {
         let taken = self.badges().iter().map(|(_, text)| BADGE_SIGN + width(text)).sum::<usize>()
             + self.pause_texts().first().map_or(0, |text| width(text));
         let room = usize::from(self.size.0).saturating_sub(taken);
-        let forms = [PromptForm::Full, PromptForm::WithoutHelp, PromptForm::Numbers].map(|form| self.tabs_as(form));
+        let forms = [TabForm::Full, TabForm::WithoutHelp, TabForm::Numbers].map(|form| self.tabs_as(form));
         let fits = |tabs: &Vec<(Screen, String)>| tabs.iter().map(|(_, text)| width(text)).sum::<usize>() <= room;
         let at = forms.iter().position(fits).unwrap_or(forms.len() - 1);
         forms.into_iter().nth(at).unwrap_or_default()
     }
 
-    fn tabs_as(&self, form: PromptForm) -> Vec<(Screen, String)> {
+    fn tabs_as(&self, form: TabForm) -> Vec<(Screen, String)> {
         let has_tab = |screen: Screen| match screen {
-            Screen::Help => form == PromptForm::Full,
+            Screen::Help => form == TabForm::Full,
             Screen::Ensembles => self.ensembles().is_some(),
             _ => true,
         };
         let tabs = SCREENS.iter().filter(|entry| entry.has_tab && has_tab(entry.screen));
         let named = tabs.map(|entry| {
             let key = self.settings.bindings.keys(entry.go()).first().map(|key| key.label(true)).unwrap_or_default();
-            let is_named = self.screen() == entry.screen || form != PromptForm::Numbers;
+            let is_named = self.screen() == entry.screen || form != TabForm::Numbers;
             (entry.screen, if is_named { format!(" {key} {} ", entry.title) } else { format!(" {key} ") })
         });
         named.collect()

@@ -257,6 +257,9 @@ impl App {
             if looked || before != (self.navigation.screen, self.shown.is_paused()) {
                 self.rebuild_rows();
             }
+            // The layout depends on the selected row, whose details take room; what stays visible of the
+            // list depends on the layout. So the selection is found again before it and kept within it
+            // afterwards.
             self.reanchor();
             self.arrange();
             self.wrap_output();

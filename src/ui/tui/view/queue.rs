@@ -1,5 +1,7 @@
+//! The queue of one lock: a row for each contender, the holders first.
+//!
 //! ```text
-//! ┌ /locks/billing ── Curator mutex ────── 128 waiting · held ≤14m02s · next number 4840 ┐
+//! ┌ /locks/billing ── Curator mutex ── next sequence 4840 ── 128 waiting · held ≤14m02s ┐
 //! │     #    SEQ    STATE    SESSION    DATA          AGE   WAITS FOR                    │
 //! │▸    0   4711    ● holds  0x1…0001b  10.0.4.17  14m02s   held ≥14m                    │
 //! │     1   4712 R  ○ waits  0x1…0001c  10.0.4.18  13m58s   ╰─▶ 4711                     │
