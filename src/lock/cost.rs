@@ -176,13 +176,13 @@ pub enum WatchPlace {
 /// An action of an attempt, or a delivery to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockActivity {
-    /// The attempt sends a request. A [`Cost`](super::Cost) counts it.
+    /// The attempt sends a request. A [`Cost`] counts it.
     Sends(RequestKind),
     /// A reply told the attempt that a watch is set.
     Watches(WatchPlace),
     /// The attempt gives up a watch that has not fired. The request for that follows.
     Unwatches(WatchPlace),
-    /// A watch event was delivered to the attempt. A [`Cost`](super::Cost) counts it.
+    /// A watch event was delivered to the attempt. A [`Cost`] counts it.
     Woken(WatchPlace),
     /// The attempt has nothing to do but wait for the event of a watch.
     Waits,
@@ -192,7 +192,7 @@ pub enum LockActivity {
     Deleted(ZnodePath),
 }
 
-/// Learns of each activity of the locks that share a [`CostCounter`](super::CostCounter), in the
+/// Learns of each activity of the locks that share a [`CostCounter`], in the
 /// order in which an attempt does or notices it.
 pub trait ActivityRecorder: Debug + Send + Sync {
     /// Records an activity. Called between the attempt's requests: must not block and must not call

@@ -39,7 +39,7 @@ pub struct SnapshotNode<'a> {
     /// The node's path; `/` for the root. The servers' own nodes stand among the others, below
     /// `/zookeeper`.
     pub path: Cow<'a, str>,
-    /// The first [`MAX_KEPT_DATA`](crate::znode::MAX_KEPT_DATA) bytes of the node's data, of which
+    /// The first [`MAX_KEPT_DATA`] bytes of the node's data, of which
     /// `stat.data_length` has the size.
     pub data: &'a [u8],
     /// The stat that a server would give if the node had no children. A snapshot holds no number of

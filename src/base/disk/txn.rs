@@ -136,7 +136,7 @@ pub enum Txn<'a> {
         version: i32,
     },
     /// Refuses a request, or a part of a [`MultiTxn`], with this number of an
-    /// [`ErrorCode`](crate::wire::ErrorCode).
+    /// [`ErrorCode`].
     Error(i32),
     /// Begins a session.
     CreateSession {

@@ -69,7 +69,7 @@ pub struct ChildName<'a> {
 
 impl ChildName<'_> {
     /// Creates a name without further facts. The families read the part before the number;
-    /// [`read`](super::read) adds the number.
+    /// [`read`] adds the number.
     fn of(recipe: Recipe, mode: RequestMode) -> Self {
         Self { recipe, mode, sequence: None, lock_name: None, attempt: None }
     }

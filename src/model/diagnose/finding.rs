@@ -244,7 +244,7 @@ impl fmt::Display for Code {
 pub(super) struct CodeTraits {
     /// The name in JSON and on the screen. The name is an interface and does not change.
     pub id: &'static str,
-    /// The name where space is short, in at most [`MAX_TITLE_WIDTH`](super::MAX_TITLE_WIDTH) columns.
+    /// The name where space is short, in at most [`MAX_TITLE_WIDTH`] columns.
     pub title: &'static str,
     pub evidence: Evidence,
     pub explains: Explains,

@@ -276,7 +276,7 @@ impl Clock {
 
     /// Returns the least by which this machine's clock can be ahead, in milliseconds.
     ///
-    /// A few messages may all have arrived late, but not [`ENOUGH_SAMPLES`] of them.
+    /// A few messages may all have arrived late, but not `ENOUGH_SAMPLES` of them.
     pub fn ahead_at_least(&self) -> i64 {
         match (self.ahead_at_most(), self.measured) {
             (most, Some((least, _))) if self.has_few_samples() => least.min(most),

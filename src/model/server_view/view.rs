@@ -281,7 +281,7 @@ pub enum Liveness {
     /// while our own session uses TLS.
     ///
     /// Anyone on the network path can forge such answers
-    /// ([`Provenance::PlainBesideTls`](super::Provenance::PlainBesideTls)).
+    /// ([`Provenance::PlainBesideTls`]).
     Unproven,
     /// The servers did not answer enough questions.
     Unknown,

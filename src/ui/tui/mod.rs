@@ -344,7 +344,7 @@ pub struct ReplayOptions {
     /// What the state of the screen starts with, besides what the recording says.
     pub settings: Settings,
     /// The colours. `NO_COLOR` in the environment replaces them with those of
-    /// [`ThemeName::Mono`](ThemeName::Mono).
+    /// [`ThemeName::Mono`].
     pub theme: Palette,
     /// Whether to capture the mouse, which then can no longer select text.
     pub mouse: bool,

@@ -25,7 +25,7 @@ use lockscope_model::server_view::{ServerView, SessionTiming, ViewExtras};
 pub enum StoredEntry<'a> {
     /// A rare change, stored as a whole.
     Change(Cow<'a, Change>),
-    /// An [`Entry::Examined`](super::Entry::Examined).
+    /// An [`Entry::Examined`](super::StoreEntry::Examined).
     Examined,
     /// A [`Change::Seen`].
     Seen { path: StoredPath<'a>, node: StoredNode<'a> },
@@ -33,7 +33,7 @@ pub enum StoredEntry<'a> {
     Appeared { path: StoredPath<'a> },
     /// A [`Change::Deleted`], with the difference to the last transaction.
     Deleted { path: StoredPath<'a>, zxid: Option<i64> },
-    /// An [`Entry::FindingsForgotten`](super::Entry::FindingsForgotten).
+    /// An [`Entry::FindingsForgotten`](super::StoreEntry::FindingsForgotten).
     FindingsForgotten,
     /// A [`Change::Surveyed`] before format 6, with the timings that its view is stored without.
     /// Before format 3 it was stored as a rare change.
