@@ -365,10 +365,13 @@ fn epilogue_sections() -> Vec<u8> {
 }
 
 /// Returns the section of a command: its description, and the options that the main page does not
-/// show.
+/// show, or shows with another meaning.
 fn subcommand_section(whole: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
-    let own =
-        command.get_arguments().filter(|option| whole.get_arguments().all(|other| other.get_id() != option.get_id()));
+    let is_shown = |option: &Arg| {
+        let is_same = |other: &Arg| option.get_id() == "help" || other.get_help() == option.get_help();
+        whole.get_arguments().any(|other| other.get_id() == option.get_id() && is_same(other))
+    };
+    let own = command.get_arguments().filter(|option| !is_shown(option));
     let name = format!("{} {}", whole.get_name(), command.get_name());
     let mut only = Command::new("lockscope").disable_help_flag(true).args(own.cloned().map(alone));
     if let Some(about) = command.get_long_about().or(command.get_about()) {
