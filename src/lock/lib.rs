@@ -8,8 +8,8 @@
 //! The locks run on Tokio, in its single-threaded and its multi-threaded runtime, on every system
 //! that Tokio supports. They use a [`Client`](zookeeper_client::Client) of the application's own,
 //! with its session and its credentials. A lock can queue together with locks of Curator, kazoo,
-//! go-zookeeper and ZooKeeper's own recipes: see [`Naming`]. The servers must be of ZooKeeper 3.5 or
-//! later: older ones refuse to create a node and return its stat
+//! go-zookeeper and ZooKeeper's own recipes: see [`Naming`]. The servers must be of ZooKeeper 3.5
+//! or later: older ones refuse to create a node and return its stat
 //! ([`ServerTooOld`](LockError::ServerTooOld), measured on 3.4.6).
 //!
 //! ```no_run
@@ -115,8 +115,8 @@
 //! - After a lost reply to a create in a queue, the attempt lists the queue every five seconds, for
 //!   two session timeouts.
 //! - A client and its locks wake up twenty times in a session timeout. That sends no request,
-//!   except after a [pause](#what-it-cannot-guarantee) and after a reconnect: then one for each held
-//!   lock, and one for a lock that is granted after it.
+//!   except after a [pause](#what-it-cannot-guarantee) and after a reconnect: then one for each
+//!   held lock, and one for a lock that is granted after it.
 //!
 //! # What a lock guarantees
 //!
@@ -132,8 +132,8 @@
 //! - **One holder** (or only readers, or no more holders than leases), provided that nobody else
 //!   deletes the holder's node and that the holder stops when [`Guard::lost`] returns. The
 //!   [tokens](Guard::token) of exclusive locks rise from holder to holder.
-//! - **Only its own nodes.** A lock deletes and overwrites no node of anybody else. The single nodes
-//!   of the two mutexes, and queues whose names contain no id, have three limits below.
+//! - **Only its own nodes.** A lock deletes and overwrites no node of anybody else. The single
+//!   nodes of the two mutexes, and queues whose names contain no id, have three limits below.
 //! - **A loss is reported in time.** Without a connection, [`Guard::lost`] returns
 //!   [`Loss::Expired`] at most `0.3 T` after the last time at which the client library had a sound
 //!   connection. The servers count from the last message that they received. That is at most `0.65
@@ -146,12 +146,12 @@
 //!   machine was stopped, checks its session when it runs again: it asks for its own node, and
 //!   keeps the lock only if the reply comes within `0.05 T`, or within `0.3 T` of the last time
 //!   before the pause. A waiter that was paused, or has connected again, is granted the lock only
-//!   after the reply to such a request that it has sent since (`reply-older-than-a-stop`). The request is a
-//!   sync and a look in one round trip, because a server that has lost its leader answers a look
-//!   alone from a tree in which ended sessions still have their nodes. Measured on three members of
-//!   3.8.0: of eight holders that were stopped past the end of their sessions of 8 s, on a member
-//!   that was cut off meanwhile, each knew within 0.42 s in ten runs, and within 24 s without the
-//!   sync; in one run with sessions of 4, 6, 10, 20, 40 and 60 s, within `0.051 T`.
+//!   after the reply to such a request that it has sent since (`reply-older-than-a-stop`). The
+//!   request is a sync and a look in one round trip, because a server that has lost its leader
+//!   answers a look alone from a tree in which ended sessions still have their nodes. Measured on
+//!   three members of 3.8.0: of eight holders that were stopped past the end of their sessions of 8
+//!   s, on a member that was cut off meanwhile, each knew within 0.42 s in ten runs, and within 24
+//!   s without the sync; in one run with sessions of 4, 6, 10, 20, 40 and 60 s, within `0.051 T`.
 //! - **A node is path and czxid.** A node of another attempt with the same path is never mistaken
 //!   for the own one: it is not released, and its changes are not reported as the own node's.
 //! - **One node for each attempt.** If the reply to a create is lost, the attempt searches for its
@@ -166,9 +166,9 @@
 //!   Otherwise the end of the session deletes it. [`cleaned_up`] waits for these tasks: call it
 //!   before the runtime is shut down.
 //! - **A wait survives a reconnect**, a refusal for overload, and up to five replies in a row that
-//!   cannot be read: the request is sent again. It ends with the lock, with the timeout, or with the
-//!   session ([`SessionExpired`](LockError::SessionExpired)). After that the application needs a new client
-//!   and a new [`Lock`].
+//!   cannot be read: the request is sent again. It ends with the lock, with the timeout, or with
+//!   the session ([`SessionExpired`](LockError::SessionExpired)). After that the application needs
+//!   a new client and a new [`Lock`].
 //! - **A deleted node is reported.** A waiter gets [`NodeDeleted`](LockError::NodeDeleted): in a
 //!   herd at once, in a chain at the next check, at most five seconds later. A holder learns of it
 //!   by [`Guard::lost`] and [`Guard::release`].
@@ -189,9 +189,9 @@
 //!
 //! - **A process that does not run** (`stopped`) does not learn of anything. When it runs again
 //!   after its session has expired, it believes that it holds the lock for up to `0.05 T`; after a
-//!   suspension of the machine for up to `0.1 T`, and that on Linux and Android only. Other systems'
-//!   clocks may stand still in a suspension, as do those of a virtual machine that its host pauses:
-//!   then no pause is noticed. Therefore [write with the fencing
+//!   suspension of the machine for up to `0.1 T`, and that on Linux and Android only. Other
+//!   systems' clocks may stand still in a suspension, as do those of a virtual machine that its
+//!   host pauses: then no pause is noticed. Therefore [write with the fencing
 //!   token](#writing-with-the-fencing-token).
 //! - **A member that has lost its leader** answers the heartbeats of its clients for up to
 //!   `syncLimit × tickTime` of the servers' configuration: 10 s in ZooKeeper's sample file. The
@@ -203,12 +203,12 @@
 //!   together.
 //! - **A connection timeout `C` that the application sets**
 //!   ([`Connector::with_connection_timeout`](zookeeper_client::Connector::with_connection_timeout))
-//!   must be at most `0.4 T`, which is the default: silence is noticed after `C` to `1.125 C`, and a
-//!   heartbeat is sent after `0.375 C` to `0.5 C`, within which a reply must come. So `0.7 T - 1.625
-//!   C` are left in place of `0.05 T`: nothing with `C` above `0.43 T`, and two clients can hold. `T`
-//!   is the timeout that the servers grant, which may be shorter than the requested one. A `C` above
-//!   `0.6 T` counts as not set. The lock cannot read the value. Measured on 3.8.0: with `C = 0.59 T`
-//!   the next one holds up to `0.13 T` before the holder knows.
+//!   must be at most `0.4 T`, which is the default: silence is noticed after `C` to `1.125 C`, and
+//!   a heartbeat is sent after `0.375 C` to `0.5 C`, within which a reply must come. So `0.7 T -
+//!   1.625 C` are left in place of `0.05 T`: nothing with `C` above `0.43 T`, and two clients can
+//!   hold. `T` is the timeout that the servers grant, which may be shorter than the requested one.
+//!   A `C` above `0.6 T` counts as not set. The lock cannot read the value. Measured on 3.8.0: with
+//!   `C = 0.59 T` the next one holds up to `0.13 T` before the holder knows.
 //! - **A session that the servers end early** (`ended-early`), while they hear from its client: an
 //!   administrator can do so, and so can a leader that lost its followers. The holder learns of it
 //!   with its next message, or after `0.35 T` without a connection.
@@ -226,12 +226,13 @@
 //!   deletion can then hit the next holder's node: in 4 of 15 runs in which both were held up.
 //!   [`Guard::lost`] tells the next holder. In a queue, the parent must also have been created
 //!   again.
-//! - **A waiter whose node is deleted right before its turn** (`deleted-before-its-turn`) in a chain
-//!   believes that it holds the lock for at most one second, until it checks its node or releases.
-//!   A check before each hand-over would cost every acquisition a round trip.
-//! - **A node that somebody overwrites before its create is answered** (`overwritten`). Only the two
-//!   mutexes, and queues whose names contain no id: there the data tell whose node it is. An attempt
-//!   that lost the reply does not know its node again, and the node stays until the session ends.
+//! - **A waiter whose node is deleted right before its turn** (`deleted-before-its-turn`) in a
+//!   chain believes that it holds the lock for at most one second, until it checks its node or
+//!   releases. A check before each hand-over would cost every acquisition a round trip.
+//! - **A node that somebody overwrites before its create is answered** (`overwritten`). Only the
+//!   two mutexes, and queues whose names contain no id: there the data tell whose node it is. An
+//!   attempt that lost the reply does not know its node again, and the node stays until the session
+//!   ends.
 //! - **Nodes with a chosen number or a copied name.** A client that creates one in a queue can
 //!   cause two holders. No lock library does so.
 //! - **More than 2^31 children.** A parent has that many numbers in its lifetime. After them,

@@ -96,9 +96,9 @@ impl RetryingClient {
 
     /// Creates a node, once: after an error the caller finds out whether it was created.
     ///
-    /// An ephemeral node without a czxid cannot be told from another one of the same path. A client that
-    /// asks as for a server before 3.5 gets none: its node is deleted, and the error is that of such a
-    /// server ([`Unimplemented`](Error::Unimplemented)).
+    /// An ephemeral node without a czxid cannot be told from another one of the same path. A client
+    /// that asks as for a server before 3.5 gets none: its node is deleted, and the error is that
+    /// of such a server ([`Unimplemented`](Error::Unimplemented)).
     pub(crate) async fn create(&self, node: &NewNode<'_>) -> Result<Created, Error> {
         self.meter.request(RequestKind::Create);
         let created = self.raw.create(node.clone()).await?;
@@ -111,8 +111,8 @@ impl RetryingClient {
     }
 
     /// Deletes a node that was created without a stat. Its session and its data tell that it is the
-    /// own one, and its version spares one that takes the path meanwhile. Nothing is told of a failure:
-    /// the end of the session deletes the node.
+    /// own one, and its version spares one that takes the path meanwhile. Nothing is told of a
+    /// failure: the end of the session deletes the node.
     async fn take_back(&self, node: &NewNode<'_>, number: &str) {
         let path = format!("{}{number}", node.path);
         self.meter.request(RequestKind::Read);

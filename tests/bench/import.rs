@@ -5,9 +5,9 @@
 //! logs are made by `server_logs`, and deleted at the end.
 //!
 //! `-- at-size PROGRAM GIB APPLICATIONS CONTENDERS` writes logs of so many GiB and runs a build of
-//! lockscope (`cargo build --profile dist`) on them. It prints the time and the greatest memory of `import`, with the root
-//! of one application and without, and of `report --from-logs`. `-- logs FOLDER GIB APPLICATIONS
-//! CONTENDERS` only writes logs.
+//! lockscope (`cargo build --profile dist`) on them. It prints the time and the greatest memory of
+//! `import`, with the root of one application and without, and of `report --from-logs`. `-- logs
+//! FOLDER GIB APPLICATIONS CONTENDERS` only writes logs.
 
 #![expect(clippy::cast_precision_loss, reason = "figures are printed with one decimal place")]
 

@@ -65,8 +65,8 @@ fn the_changelog_has_the_version_of_the_program_and_each_change() {
     assert!(changelog.lines().all(|line| line.chars().count() <= 80), "{changelog}");
 }
 
-/// What is installed is optimized as a whole, and holds little memory. Cargo forgets `strip` when a profile has an entry for the
-/// package of the program.
+/// What is installed is optimized as a whole, and holds little memory. Cargo forgets `strip` when a
+/// profile has an entry for the package of the program.
 #[test]
 fn what_is_installed_is_optimized_and_stripped() {
     let manifest: Table = text("Cargo.toml").parse().expect("TOML");

@@ -1,9 +1,10 @@
 //! Reads a transaction log from its beginning to its end, and finds the next good record behind a
 //! damage.
 //!
-//! [`LogItem`] is what reading yields, and [`LogReader`] reads. [`FoundRecord`] recognizes a record in a
-//! [`LogWindow`] of the file. A [`RecordSearch`] looks for the next good record, and a [`Budget`] limits its
-//! work: a file can be made so that bytes look like long records at every place.
+//! [`LogItem`] is what reading yields, and [`LogReader`] reads. [`FoundRecord`] recognizes a record
+//! in a [`LogWindow`] of the file. A [`RecordSearch`] looks for the next good record, and a
+//! [`Budget`] limits its work: a file can be made so that bytes look like long records at every
+//! place.
 
 use std::io;
 use std::io::{Read, Seek, SeekFrom};

@@ -1,5 +1,5 @@
-//! Who claims to hold the lock, whether the lock allows it, and the resource that it protects.
-//! Pure.
+//! Checks the claims of clients that hold the lock: whether the lock allows them, and whether the
+//! resource that it protects accepts their writes. Pure.
 //!
 //! The resource exists only in this process.
 

@@ -3,8 +3,8 @@
 //!
 //! [`Exporter`] listens. Each request becomes a question to the owner of the figures, through
 //! [`Exporter::next_question`]. The owner only copies the figures; the answer is written on another
-//! thread. [`MetricsAccess`] holds the rules of access and the TLS settings, read from a file in the
-//! format of Prometheus' exporters.
+//! thread. [`MetricsAccess`] holds the rules of access and the TLS settings, read from a file in
+//! the format of Prometheus' exporters.
 //!
 //! Architecture invariant: clients are untrusted. The number of connections, the time and the bytes
 //! of each, password checks and answers in memory are bounded. The body of a request is never read.

@@ -200,9 +200,9 @@ impl ReadScheduler {
         Some(request)
     }
 
-    /// Returns the next request for several reads. With `waits_while_busy`, one that is not full waits
-    /// while others are under way, so that more reads gather in it: urgent reads are not paced, where
-    /// paced ones have gathered before.
+    /// Returns the next request for several reads. With `waits_while_busy`, one that is not full
+    /// waits while others are under way, so that more reads gather in it: urgent reads are not
+    /// paced, where paced ones have gathered before.
     fn next_together(&mut self, follower: &mut Follower, waits_while_busy: bool) -> Option<ReadRequest> {
         let waits = waits_while_busy && self.under_way >= ENOUGH_UNDER_WAY && !self.fills(follower);
         if waits || self.under_way >= MAX_REQUESTS_UNDER_WAY {

@@ -119,7 +119,8 @@ impl Diagnosis {
         let now = if table.is_live() { now } else { table.last_true().unwrap_or(now) };
         let is_missed = misses_an_answer(table.view(), now);
         self.ledger.begin();
-        // While an answer is missing, the checks' memory of what servers said must not expire either.
+        // While an answer is missing, the checks' memory of what servers said must not expire
+        // either.
         if !is_missed {
             self.checks.begin();
         }

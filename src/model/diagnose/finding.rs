@@ -1,8 +1,8 @@
 //! Findings: what is wrong with a lock, how severe it is, and what to do.
 //!
-//! [`Code`] is the table of all kinds, with one row per kind. [`CodeTraits`] has the columns of that
-//! table: which evidence a kind rests on, whether it explains why others wait, how long to look for
-//! it, and whether it stands in a queue that shows deleted nodes.
+//! [`Code`] is the table of all kinds, with one row per kind. [`CodeTraits`] has the columns of
+//! that table: which evidence a kind rests on, whether it explains why others wait, how long to
+//! look for it, and whether it stands in a queue that shows deleted nodes.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -121,8 +121,8 @@ pub struct NotSeen {
 /// Returns the kinds of findings that a look of length `looked` could not find, in the order of the
 /// codes.
 ///
-/// Kinds whose time counts from before the look are never among these: what they need can be proven by
-/// the nodes, and a lock that may be stuck is a finding itself.
+/// Kinds that the proven time before the look can show (`StuckTimeAtMost`) are left out. For `stuck`
+/// and `stuck-lease`, what remains in doubt is a finding itself, `may-be-stuck`.
 pub fn not_seen(thresholds: &Thresholds, looked: Duration) -> Vec<NotSeen> {
     let undecided = Code::ALL.into_iter().filter(|code| code.traits().found_after != FoundAfter::StuckTimeAtMost);
     let all = undecided.map(|code| NotSeen { code, needs: thresholds.least_time_to_find(code) });

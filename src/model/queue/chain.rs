@@ -250,12 +250,14 @@ impl LockQueue {
         }
         let leases = 0..self.holding().min(most);
         let awaited = match self.kind() {
-            // A lease that is not held yet: its client waits until one of the leases before it goes.
+            // A lease that is not held yet: its client waits until one of the leases before it
+            // goes.
             LockKind::Semaphore if position < self.leases() => leases,
-            // Without lease nodes the first contenders hold, and the first one behind them waits for any.
+            // Without lease nodes the first contenders hold, and the first one behind them waits
+            // for any.
             LockKind::Semaphore if self.leases_in_queue() == Some(position) => leases,
-            // The head of a queue with lease nodes waits for a lease only if all are taken. Everybody
-            // behind it waits for the contender before it, as in a mutex.
+            // The head of a queue with lease nodes waits for a lease only if all are taken.
+            // Everybody behind it waits for the contender before it, as in a mutex.
             LockKind::Semaphore
                 if position == self.leases() && !self.is_pending() && self.recipe().has_lease_nodes() =>
             {
@@ -306,9 +308,9 @@ const SPARE_FRACTION: usize = 8;
 impl LockQueue {
     /// Inserts a contender and returns its slot. [`Self::update_holders`] determines its state.
     ///
-    /// Order: a semaphore's queue node that its lease hides is shown before any key is compared, and
-    /// `update_holders` hides it again. So it is called after every insertion, change of place and
-    /// removal.
+    /// Order: a semaphore's queue node that its lease hides is shown before any key is compared,
+    /// and `update_holders` hides it again. So it is called after every insertion, change of place
+    /// and removal.
     pub(super) fn insert(&mut self, contender: Contender) -> usize {
         self.show_hidden_node();
         let (role, mode, returned) = (contender.role, contender.mode, contender.returned);

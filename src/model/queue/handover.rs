@@ -47,8 +47,8 @@
 //! this way is reported as expired at once; a pending contender, only once both nodes are gone. The
 //! number of available leases does not affect any of this.
 //!
-//! [`Handover`] is the state machine of one semaphore. It takes [`HandoverInput`]s, returns [`HandoverOutput`]s,
-//! and does not know the table that feeds it and carries out its outputs.
+//! [`Handover`] is the state machine of one semaphore. It takes [`HandoverInput`]s, returns
+//! [`HandoverOutput`]s, and does not know the table that feeds it and carries out its outputs.
 //!
 //! Architecture invariant: its memory is bounded by the observer's pending reads, plus the
 //! contenders that one complete reading finds gone.

@@ -35,8 +35,8 @@
 //! - `compact` has the collections that keep all this small.
 //!
 //! The parts of the table that answer for themselves, from the bottom up: `clients` knows the
-//! clients, how their sessions ended, and the servers' clock; `bounds` bounds by that clock how long
-//! a lock has been held; `election` remembers who led, and who has gone.
+//! clients, how their sessions ended, and the servers' clock; `bounds` bounds by that clock how
+//! long a lock has been held; `election` remembers who led, and who has gone.
 //!
 //! The table, from the bottom up. A file calls only files above it in this list:
 //!

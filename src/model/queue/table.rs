@@ -7,9 +7,10 @@
 //!
 //! A recording stores some parts beside the table, because older recordings have no place for them
 //! in it: [`SessionEvidence`], [`EnsembleState`], the [`Elections`] and the runs of one session
-//! here, and the waiting heads in [`indirect`](super::indirect). A table that was read from a file may be damaged, so [`is_consistent`](LockTable::is_consistent)
-//! checks whether its parts agree. For a recording that is handed to somebody else, the memory of
-//! clients and nodes that are gone is removed.
+//! here, and the waiting heads in [`indirect`](super::indirect). A table that was read from a file
+//! may be damaged, so [`is_consistent`](LockTable::is_consistent) checks whether its parts agree.
+//! For a recording that is handed to somebody else, the memory of clients and nodes that are gone
+//! is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -488,8 +489,8 @@ impl LockTable {
         queue.row(found.1).map(|row| row.contender).filter(|contender| &*contender.node == node)
     }
 
-    /// Remembers who waits for single-node locks, if the lists of watches are new: these waiters are
-    /// only visible while they watch the node. Linear in the number of locks.
+    /// Remembers who waits for single-node locks, if the lists of watches are new: these waiters
+    /// are only visible while they watch the node. Linear in the number of locks.
     pub(super) fn remember_who_waits(&mut self, former: &ServerView) {
         let listed = |view: &ServerView| view.members.iter().map(|member| Some(member.watched.as_ref()?.at)).collect();
         let (before, now): (Vec<_>, Vec<_>) = (listed(former), listed(&self.clients.view));
@@ -610,8 +611,8 @@ impl LockTable {
     }
 }
 
-/// What the table knows of the ensemble as a whole, as a recording stores it. It is stored beside
-/// the table, because older recordings have no place for it in the table.
+/// The state of the ensemble as a whole, as a recording stores it: beside the table, because older
+/// recordings have no place for it in the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnsembleState {
     extras: ViewExtras,

@@ -1,7 +1,7 @@
 //! Relates a server's two clocks to ours: the monotonic clock of its timeouts, and its calendar.
 //!
-//! An [`ClockAnchor`] is our own session as the servers list it, with our newest request that a server
-//! had heard of. Connections that were not answered yet have no time by the server's clock:
+//! A [`ClockAnchor`] is our own session as the servers list it, with our newest request that a
+//! server had heard of. Connections that were not answered yet have no time by the server's clock:
 //! [`FirstListed`] has the time at which they were first listed.
 
 use std::time::Duration;

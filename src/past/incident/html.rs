@@ -2,8 +2,8 @@
 //! several ensembles.
 //!
 //! The page is light unless a screen asks for dark, so that paper is always light. Colour alone
-//! carries no information. Of too many events, the most important ones are listed, in the order of
-//! time.
+//! carries no information. If there are too many events, the page lists the most important ones, in
+//! the order of time.
 
 use std::cmp::Reverse;
 use std::time::Duration;

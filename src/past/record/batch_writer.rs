@@ -292,14 +292,14 @@ impl Unwritten {
 
 impl BatchWriter {
     /// Puts the segments of another recording before the first one, with their gaps, findings and
-    /// activity. Takes the latest ones that fit into three quarters of the bound, and none that ends
-    /// after the beginning. Returns the new beginning, if anything was taken. Blocks the thread for
-    /// as long as reading takes.
+    /// activity. Takes the latest ones that fit into three quarters of the bound, and none that
+    /// ends after the beginning. Returns the new beginning, if anything was taken. Blocks the
+    /// thread for as long as reading takes.
     ///
     /// Segments are read in the order of their ids, so earlier ones need smaller ids: each gets the
-    /// smallest id minus one. For example, before segment 1 the segments 7, 6 and 5 of a file become
-    /// 0, -1 and -2. Rows get such ids too, which no recorder gives. Segments come first, the latest
-    /// of them first, because they decide how far back the rows are taken.
+    /// smallest id minus one. For example, before segment 1 the segments 7, 6 and 5 of a file
+    /// become 0, -1 and -2. Rows get such ids too, which no recorder gives. Segments come first,
+    /// the latest of them first, because they decide how far back the rows are taken.
     pub fn prepend(&mut self, earlier: &Path) -> Result<Option<Timestamp>, StoreError> {
         let mut earlier = Store::open(earlier)?;
         let bound = self.most_bytes().map_or(u64::MAX, |most| most / 4 * 3);
@@ -342,8 +342,8 @@ impl BatchWriter {
 
     fn copy_findings(&mut self, earlier: &mut Store, time: (i64, i64)) -> Result<(), StoreError> {
         let locks = ["path", "name", "recipe", "kind"];
-        // A lock has no time, so all of them are copied. Their ids differ in both files, so findings
-        // find their lock by its path and name.
+        // A lock has no time, so all of them are copied. Their ids differ in both files, so
+        // findings find their lock by its path and name.
         copy(earlier, self, "lock", &locks, "1", (1, 1))?;
         let columns = ["session", "node", "code", "severity", "raised_at", "cleared_at", "ending", "summary", "remedy"];
         let named = columns.join(", ");

@@ -14,9 +14,9 @@
 //!
 //! The steps have an order because of this: the sessions and nodes that entries mention are
 //! collected first, in a pass of their own; then a segment that begins a run begins the excerpt, or
-//! ends its run and begins another after a gap; then the entries follow. The reader may have to read
-//! a state again to bound its memory: the table of the excerpt is then replaced by that state's,
-//! reduced in the same way. At each flush the rows and the state agree up to `until`.
+//! ends its run and begins another after a gap; then the entries follow. The reader may have to
+//! read a state again to bound its memory: the table of the excerpt is then replaced by that
+//! state's, reduced in the same way. At each flush the rows and the state agree up to `until`.
 //!
 //! The recording may grow meanwhile. Damaged parts are left out, and appear as gaps with that
 //! reason.

@@ -8,9 +8,9 @@
 //! *keyframe*: the whole state at its beginning. To show a moment, one keyframe is read and the
 //! entries after it are played.
 //!
-//! A recording may come from others. Defects of a part are reported as [`SegmentDamage`], and the part is
-//! skipped. Reading takes a bounded amount of memory for any content: `memory.rs` has the bounds,
-//! and the recorder keeps within them.
+//! A recording may come from others. Defects of a part are reported as [`SegmentDamage`], and the
+//! part is skipped. Reading takes a bounded amount of memory for any content: `memory.rs` has the
+//! bounds, and the recorder keeps within them.
 
 mod batch;
 mod batch_recorder;

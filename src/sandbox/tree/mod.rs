@@ -1,7 +1,8 @@
 //! The tree of nodes, its operations, and how to undo them.
 //!
-//! The tree knows no sessions and no connections: callers check permissions, and [`TreeChange`] tells
-//! them which watchers to notify. A failed transaction undoes its changes, so it leaves no trace.
+//! The tree knows no sessions and no connections: callers check permissions, and [`TreeChange`]
+//! tells them which watchers to notify. A failed transaction undoes its changes, so it leaves no
+//! trace.
 
 mod acl;
 

@@ -1,8 +1,8 @@
 //! The options shared by several commands, in groups, and the values that they take.
 //!
 //! A command flattens a group into its own options and passes the values on as [`SharedOptions`];
-//! the config file sets the same options. [`Override`] merges the values of several sources, where one
-//! source overrides another.
+//! the config file sets the same options. [`Override`] merges the values of several sources, where
+//! one source overrides another.
 //!
 //! Two kinds of values are read alike on the command line and in the config file: those that are
 //! variants of a type from another crate ([`Choice`]), and durations as people write them: `500ms`,

@@ -11,8 +11,8 @@
 //! Costs to each ensemble that is not open: those of [`Observer`] and of a [`Surveyor`] that asks
 //! each server at most once in [`SURVEY_INTERVAL`], and never for watchers.
 //!
-//! A `Watcher` follows one ensemble and summarizes it. The `EnsembleBoard` has the latest summary of each;
-//! a new one replaces one that was not taken.
+//! A `Watcher` follows one ensemble and summarizes it. The `EnsembleBoard` has the latest summary
+//! of each; a new one replaces one that was not taken.
 
 use std::collections::BTreeMap;
 use std::fmt;

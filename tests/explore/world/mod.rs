@@ -171,8 +171,8 @@ impl SimulatedRun {
     }
 
     /// Returns a hash of what the run has come to: the end of each program and of its rounds. What
-    /// happens to the servers after all have ended does not matter, nor whether a lock was lost before
-    /// or after its holder learned that it holds.
+    /// happens to the servers after all have ended does not matter, nor whether a lock was lost
+    /// before or after its holder learned that it holds.
     pub fn final_state(&self, explored: &Explored) -> u64 {
         let mut hasher = DefaultHasher::new();
         for client in 0..self.places.len() {

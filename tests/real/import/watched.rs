@@ -39,8 +39,8 @@ pub async fn contend(server: &Server, ended: &Arc<AtomicBool>) -> Vec<JoinHandle
         let work = async move || {
             while !ended.load(Ordering::Relaxed) {
                 let through = relay.as_ref().map_or(connect.clone(), Relay::connect_string);
-                // Only the session behind the relay is to expire soon. The others live through a pause of the
-                // machine.
+                // Only the session behind the relay is to expire soon. The others live through a
+                // pause of the machine.
                 let timeout = Duration::from_secs(if relay.is_some() { 2 } else { 10 });
                 let client = zk::connect_within(&through, timeout).await;
                 for round in 0.. {

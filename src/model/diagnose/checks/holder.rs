@@ -216,9 +216,10 @@ fn suspect_idle(
     Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))
 }
 
-/// Names the node by which the holder's session also waits, as the end of a sentence; empty if there
-/// is none. A client that forgot a node while it waited looks so when its turn has come.
-/// [`SelfBlocked`](super::deadlock::SelfBlocked) reports a session that held before it queued again.
+/// Names the node by which the holder's session also waits, as the end of a sentence; empty if
+/// there is none. A client that forgot a node while it waited looks so when its turn has come.
+/// [`SelfBlocked`](super::deadlock::SelfBlocked) reports a session that held before it queued
+/// again.
 fn behind_itself(context: &LockContext<'_>, row: &ContenderRow<'_>) -> String {
     let of_session = row.contender.session().and_then(|session| context.repeated.get(&session));
     let behind = of_session.into_iter().flatten().find(|position| **position >= context.lock.holding());

@@ -331,8 +331,8 @@ pub struct PastContender {
 }
 
 impl PastContender {
-    /// Reads a row as it is: texts may be those of a newer version, and the end may be called by its
-    /// name of an older one. An open contender is known to be present when it was first seen.
+    /// Reads a row as it is: texts may be those of a newer version, and the end may be called by
+    /// its name of an older one. An open contender is known to be present when it was first seen.
     pub(in crate::record) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let bounds = |at: usize| {
             let bounds = row.get::<_, Option<i64>>(at)?.zip(row.get::<_, Option<i64>>(at + 1)?);

@@ -3,9 +3,9 @@
 //! Events say what happened, and nearly all rows follow from them. Three things do not:
 //!
 //! - After a gap no event tells what happened in it, so `compare` looks at the whole table.
-//! - When the kind of a parent becomes known, for example that of a semaphore, the contenders belong
-//!   to another lock: the records of the former lock are set aside as *displaced*, and taken up when
-//!   the other lock has them.
+//! - When the kind of a parent becomes known, for example that of a semaphore, the contenders
+//!   belong to another lock: the records of the former lock are set aside as *displaced*, and taken
+//!   up when the other lock has them.
 //! - What else went missing is found at a flush, by counting: `mend` looks again at a lock whose
 //!   number of contenders differs three times in a row. Once is no error, because a contender of a
 //!   semaphore that goes from the queue to its lease is briefly in neither.

@@ -1,8 +1,8 @@
 //! The events that change the state of the screen, and the effects that it returns.
 //!
 //! Besides plain values they carry two requests with their replies: what is written into the past
-//! or taken in from logs ([`TakeIn`], [`TakenIn`], [`RecordedSize`]), and a move through a recording
-//! ([`Travel`], [`Arrival`]).
+//! or taken in from logs ([`TakeIn`], [`TakenIn`], [`RecordedSize`]), and a move through a
+//! recording ([`Travel`], [`Arrival`]).
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -17,8 +17,8 @@
 //! 2. `pages`: texts, and the layout.
 //! 3. `navigation`: moving in a list or a text, searching, opening, and the way back from screen to
 //!    screen.
-//! 4. What a command does: `contend::acts`, `past`, `delete::acts`, then `actions`, which dispatches
-//!    every command.
+//! 4. What a command does: `contend::acts`, `past`, `delete::acts`, then `actions`, which
+//!    dispatches every command.
 //! 5. `keys`: keys, the mouse and the command line.
 //! 6. This file: the steps of the tour, which press keys, the ticks, and `update`.
 //!
@@ -257,9 +257,9 @@ impl App {
             if looked || before != (self.navigation.screen, self.shown.is_paused()) {
                 self.rebuild_rows();
             }
-            // The layout depends on the selected row, whose details take room; what stays visible of the
-            // list depends on the layout. So the selection is found again before it and kept within it
-            // afterwards.
+            // The layout depends on the selected row, whose details take room; what stays visible
+            // of the list depends on the layout. So the selection is found again before it and kept
+            // within it afterwards.
             self.reanchor();
             self.arrange();
             self.wrap_output();

@@ -3,8 +3,8 @@
 //! [`Recording`] hands the live changes over for writing, one write at a time. The user goes back
 //! to a moment, moves on by events, minutes and findings, or plays the recording; the live state is
 //! still updated meanwhile. Moments before the start of the console come from the transaction logs
-//! of a server on this machine, if the user asks for them. Who led an election before it was
-//! watched comes from the recording, too.
+//! of a server on this machine, if the user asks for them. The recording also tells who led an
+//! election before it was watched.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

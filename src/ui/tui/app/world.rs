@@ -1,9 +1,9 @@
 //! The state of the ensemble, and what the lists derive from it.
 //!
-//! [`ScreenWorld`] applies every change to the table of locks and to the orders, histories and filters
-//! that the screens list, in one pass. A paused screen and a recording have a `ScreenWorld` of their own.
-//! It also decides when the locks are checked for findings: after changes, but never so often that
-//! the checks take more than a few percent of a core.
+//! [`ScreenWorld`] applies every change to the table of locks and to the orders, histories and
+//! filters that the screens list, in one pass. A paused screen and a recording have a `ScreenWorld`
+//! of their own. It also decides when the locks are checked for findings: after changes, but never
+//! so often that the checks take more than a few percent of a core.
 
 use std::sync::Arc;
 use std::time::Duration;

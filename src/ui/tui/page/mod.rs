@@ -4,10 +4,10 @@
 //! border, space, [sign, space,] label, text, space, border
 //! ```
 //!
-//! A page is a function that takes plain values and writes lines with a [`PageWriter`]. Pages that are
-//! read together share a file. `app::pages` decides which pages show and where, and `view` draws
-//! all of them. A page therefore knows neither the app nor a terminal, and the room for text is
-//! computed only here.
+//! A page is a function that takes plain values and writes lines with a [`PageWriter`]. Pages that
+//! are read together share a file. `app::pages` decides which pages show and where, and `view`
+//! draws all of them. A page therefore knows neither the app nor a terminal, and the room for text
+//! is computed only here.
 
 pub mod banner;
 pub mod below_lists;

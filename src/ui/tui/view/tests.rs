@@ -35,7 +35,8 @@ use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::text::width;
 
 const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 35), (160, 45)];
-/// The sizes of the snapshots of a screen. Between them, each scene is drawn and searched for faults.
+/// The sizes of the snapshots of a screen. Between them, each scene is drawn and searched for
+/// faults.
 const KEPT: [(u16, u16); 2] = [(80, 24), (160, 45)];
 /// The size of the snapshots of variants.
 const MIDDLE: (u16, u16) = (80, 24);

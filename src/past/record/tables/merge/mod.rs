@@ -238,16 +238,17 @@ struct Completed {
 }
 
 /// Completes a row. What the recorder saw exactly stays, with the time of its clock. What it has
-/// only bounds of, or did not see, is taken from the log. `known` are the times that the log covers.
+/// only bounds of, or did not see, is taken from the log. `known` are the times that the log
+/// covers.
 ///
-/// Times of two clocks can contradict each other. For example, the recorder's clock is 2 s ahead: it
-/// saw a node come at 10:00:08 and then lost its connection. By the log the node came at 10:00:06
-/// and ended at 10:00:07, so a mix of both would end before it began.
+/// Times of two clocks can contradict each other. For example, the recorder's clock is 2 s ahead:
+/// it saw a node come at 10:00:08 and then lost its connection. By the log the node came at
+/// 10:00:06 and ended at 10:00:07, so a mix of both would end before it began.
 ///
-/// The order of trust is an exact time of the recorder, an exact one of the log, and what both bounds
-/// leave. Only if a step then comes before an earlier one, the times that the log has replace the
-/// recorder's, because they are of one clock. How it ended is taken last, because that depends on
-/// whether it held.
+/// The order of trust is an exact time of the recorder, an exact one of the log, and what both
+/// bounds leave. Only if a step then comes before an earlier one, the times that the log has
+/// replace the recorder's, because they are of one clock. How it ended is taken last, because that
+/// depends on whether it held.
 fn complete(recorded: &ContenderRecord, log: &ContenderRecord, known: &Spans) -> Completed {
     let is_disproved = recorded.acquired.is_some() && log.acquired.is_none() && covers_stay(log, known);
     let claims_expiry = recorded.end == ContenderEnd::Expired && is_certain(log.end);
