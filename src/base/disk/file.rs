@@ -149,6 +149,16 @@ impl NodeKind {
         }
     }
 
+    /// Returns the `ephemeralOwner` that servers store for it.
+    pub fn stored(self) -> i64 {
+        match self {
+            Self::Persistent => 0,
+            Self::Ephemeral(session) => session.0,
+            Self::Container => CONTAINER,
+            Self::Ttl(time) => TTL_MARK | i64::try_from(time.as_millis()).unwrap_or(TTL_VALUE).min(TTL_VALUE),
+        }
+    }
+
     /// Returns the kind of a node with a time to live in milliseconds.
     pub(super) fn of_ttl(millis: i64) -> Self {
         Self::Ttl(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))

@@ -63,7 +63,8 @@ pub struct Damage {
 /// How a log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogEnd {
-    /// Behind a whole record: zeros follow, or nothing.
+    /// Behind a whole record: zeros follow up to the end of the file, as servers allocate them, or
+    /// nothing.
     Whole {
         /// Where the next record will be written.
         offset: u64,
@@ -84,6 +85,9 @@ pub enum Why {
     /// The file ends within it.
     #[error("the file ends within the record")]
     Cut,
+    /// Zeros stand in its place, and other bytes behind them.
+    #[error("zeros stand in place of the record, and other bytes behind them")]
+    Zeros,
     /// Its length is out of bounds.
     #[error("the record's length is out of bounds")]
     Length,
@@ -127,7 +131,6 @@ pub enum Why {
 #[derive(Debug)]
 pub struct LogReader<R> {
     window: LogWindow<R>,
-    head: FileHead,
     last: Option<Zxid>,
     budget: Budget,
 }
@@ -136,14 +139,20 @@ impl<R: Read + Seek> LogReader<R> {
     /// Reads the head. The reader needs no buffer of its own, and is read from where it stands.
     pub fn open(mut from: R) -> Result<Self, HeadError> {
         let start = from.stream_position()?;
-        let (_, head) = FileHead::read(&mut from, "ZKLG")?;
+        FileHead::read(&mut from, "ZKLG")?;
         let window = LogWindow::new(from, start + FileHead::BYTES as u64);
-        Ok(Self { window, head, last: None, budget: Budget::default() })
+        Ok(Self { window, last: None, budget: Budget::default() })
     }
 
-    /// Returns the head.
-    pub fn head(&self) -> FileHead {
-        self.head
+    /// Reads a log whatever its head is: each record has a checksum of its own. `None` for a file
+    /// that ends within its head.
+    pub fn behind_head(mut from: R) -> io::Result<Option<Self>> {
+        let start = from.stream_position()? + FileHead::BYTES as u64;
+        if from.seek(SeekFrom::End(0))? < start {
+            return Ok(None);
+        }
+        from.seek(SeekFrom::Start(start))?;
+        Ok(Some(Self { window: LogWindow::new(from, start), last: None, budget: Budget::default() }))
     }
 
     /// Returns where the next record begins.
@@ -174,7 +183,25 @@ impl<R: Read + Seek> LogReader<R> {
         }
         match found {
             FoundRecord::Record(length) => Ok(LogItem::Record(self.take(length))),
-            FoundRecord::Nothing => Ok(LogItem::End(LogEnd::Whole { offset: self.offset() })),
+            FoundRecord::Nothing => self.pass_zeros(),
+            FoundRecord::Bad(why, claimed) => self.recover(why, claimed),
+        }
+    }
+
+    /// Tells zeros up to the end of the file from a hole.
+    fn pass_zeros(&mut self) -> io::Result<LogItem<'_>> {
+        let offset = self.offset();
+        if !self.window.skip_zeros()? {
+            self.window.seek(offset)?;
+            return Ok(LogItem::End(LogEnd::Whole { offset }));
+        }
+        // A server may have written meanwhile: what stands behind was written later than what stands
+        // here.
+        self.window.seek(offset)?;
+        self.window.forget()?;
+        match FoundRecord::here(&mut self.window)? {
+            FoundRecord::Record(length) => Ok(LogItem::Record(self.take(length))),
+            FoundRecord::Nothing => self.recover(Why::Zeros, None),
             FoundRecord::Bad(why, claimed) => self.recover(why, claimed),
         }
     }
@@ -338,6 +365,19 @@ impl<R: Read + Seek> LogWindow<R> {
         &self.bytes[start..self.start]
     }
 
+    /// Goes to the next byte that is not zero, or to the end. Returns whether there is one.
+    pub fn skip_zeros(&mut self) -> io::Result<bool> {
+        loop {
+            let bytes = self.fill(1)?;
+            let zeros = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
+            let (is_found, is_end) = (zeros < bytes.len(), bytes.is_empty());
+            self.take(zeros);
+            if is_found || is_end {
+                return Ok(is_found);
+            }
+        }
+    }
+
     /// Returns the byte this far ahead, without reading what stands before it; `None` behind the
     /// end of the file.
     pub fn byte_at(&mut self, ahead: usize) -> io::Result<Option<u8>> {
@@ -448,9 +488,18 @@ impl<R: Read + Seek> RecordSearch<'_, R> {
                 self.budget.repay(length);
                 Ok(NextRecord::At(end))
             }
-            FoundRecord::Nothing if has_last_byte => Ok(NextRecord::Nowhere),
+            FoundRecord::Nothing if has_last_byte && !self.is_more_behind(end)? => Ok(NextRecord::Nowhere),
             FoundRecord::Nothing | FoundRecord::Bad(..) => Ok(NextRecord::Unknown),
         }
+    }
+
+    /// Returns whether anything but zeros stands behind an offset. Stays.
+    fn is_more_behind(&mut self, offset: u64) -> io::Result<bool> {
+        let here = self.window.offset();
+        self.window.seek(offset)?;
+        let is_more = self.window.skip_zeros()?;
+        self.window.seek(here)?;
+        Ok(is_more)
     }
 
     /// Looks at what stands here, if its checksum may be computed.

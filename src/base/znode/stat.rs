@@ -187,6 +187,18 @@ impl fmt::Debug for SessionId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Zxid(pub i64);
 
+impl Zxid {
+    /// Returns the number of the leader that made the transaction.
+    pub fn epoch(self) -> i64 {
+        self.0 >> 32
+    }
+
+    /// Returns the number of the transaction within its epoch, from 1 on.
+    pub fn counter(self) -> i64 {
+        self.0 & 0xffff_ffff
+    }
+}
+
 impl fmt::Display for Zxid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)

@@ -168,12 +168,22 @@ pub enum EnsembleEventKind {
     SlowWrites,
     /// We saw nothing: the connection was lost, or what it showed was outdated.
     NotSeen,
+    /// The clock that gives transactions their times went back: times before may be wrong by as
+    /// much.
+    ClockSetBack,
 }
 
 impl EnsembleEventKind {
     /// All variants.
-    pub const ALL: [Self; 6] =
-        [Self::NoMajority, Self::Election, Self::LeaderChanged, Self::MemberMissing, Self::SlowWrites, Self::NotSeen];
+    pub const ALL: [Self; 7] = [
+        Self::NoMajority,
+        Self::Election,
+        Self::LeaderChanged,
+        Self::MemberMissing,
+        Self::SlowWrites,
+        Self::NotSeen,
+        Self::ClockSetBack,
+    ];
 
     /// Returns the name in JSON and in the tables of recordings.
     pub fn id(self) -> &'static str {
@@ -184,6 +194,7 @@ impl EnsembleEventKind {
             Self::MemberMissing => "member-missing",
             Self::SlowWrites => "slow-writes",
             Self::NotSeen => "not-seen",
+            Self::ClockSetBack => "clock-set-back",
         }
     }
 
@@ -196,6 +207,7 @@ impl EnsembleEventKind {
             Self::MemberMissing => "member missing",
             Self::SlowWrites => "slow writes",
             Self::NotSeen => "not seen",
+            Self::ClockSetBack => "clock set back",
         }
     }
 

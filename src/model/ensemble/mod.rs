@@ -27,9 +27,6 @@ mod tests;
 /// A member without an answer is missing after this many rounds.
 const MISSED_ROUNDS: u32 = 2;
 
-/// A zxid has its leader's epoch above this many bits.
-const COUNTER_BITS: u32 = 32;
-
 /// A leader and its epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Regime {
@@ -328,7 +325,7 @@ impl<'a> Heard<'a> {
         let zxid = member.extras.progress.and_then(|progress| progress.zxid);
         // A standalone server has no leader, and stays in its epoch.
         let zxid = zxid.filter(|_| member.mode != Some(ServerMode::Standalone));
-        let epoch = zxid.and_then(|zxid| u32::try_from(zxid.0 >> COUNTER_BITS).ok());
+        let epoch = zxid.and_then(|zxid| u32::try_from(zxid.epoch()).ok());
         Some(Self { member, asked_at, answered_at, leads: member.mode == Some(ServerMode::Leader), zxid, epoch })
     }
 }

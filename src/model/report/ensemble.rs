@@ -218,9 +218,6 @@ impl<'a> From<&'a EnsembleEvent> for EnsembleEventFacts<'a> {
     }
 }
 
-/// The number of bits of a zxid that count transactions within an epoch.
-const COUNTER_BITS: u32 = 32;
-
 /// A member of the ensemble.
 #[derive(Clone, Debug, Serialize)]
 pub struct MemberFacts {
@@ -432,7 +429,7 @@ fn has_other_digest(member: &MemberFacts) -> bool {
 
 /// Returns how many transactions one zxid is behind another of the same epoch.
 fn lag(leader: Zxid, zxid: Zxid) -> Option<i64> {
-    (leader.0 >> COUNTER_BITS == zxid.0 >> COUNTER_BITS).then(|| leader.0.saturating_sub(zxid.0).max(0))
+    (leader.epoch() == zxid.epoch()).then(|| leader.0.saturating_sub(zxid.0).max(0))
 }
 
 #[cfg(test)]

@@ -19,10 +19,6 @@ use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 /// one member to the next.
 const MAX_LAG: Duration = Duration::from_secs(1);
 
-/// The part of a zxid that counts the transactions of one leader. It is 0 for a new leader, while
-/// the followers still show the previous leader's last transaction. They do not lag.
-const COUNTER: i64 = 0xffff_ffff;
-
 /// How a member compares with the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberStanding {
@@ -129,7 +125,9 @@ fn newest_of_others(view: &ServerView, own: &str) -> Option<MemberAhead> {
     let others = view.members.iter().filter(|member| member.address != own);
     let shown = others.filter_map(|member| {
         let MemberProgress { asked_at, zxid } = member.extras.progress?;
-        let zxid = zxid.filter(|zxid| zxid.0 & COUNTER != 0)?;
+        // 0 for a new leader, while the followers still show the previous leader's last transaction.
+        // They do not lag.
+        let zxid = zxid.filter(|zxid| zxid.counter() != 0)?;
         Some(MemberAhead { member: member.address.clone(), zxid, asked_at, answered_at: member.answered_at? })
     });
     // Among equal transactions, the one that was shown first.

@@ -1,22 +1,20 @@
-//! The files of servers: finds, sorts, opens and unpacks them, and reads the transactions of all
-//! logs as one stream, in the order of their ids.
+//! The files of servers: finds, sorts, opens and unpacks them.
 //!
 //! Nothing is written beside the files. Snapshots may be packed by Java's `SnappyOutputStream`: a
 //! head, then blocks with their lengths.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fs, io};
 
 use flate2::read::GzDecoder;
 
 use super::ImportError;
-use lockscope_base::disk::{
-    Compression, Damage, Entry, FileKind, FileName, HeadError, LogEnd, LogItem, LogReader, SnapshotReader, Txn,
-};
-use lockscope_base::znode::{SessionId, Timestamp, Zxid};
+use lockscope_base::disk::{Compression, Damage, FileKind, FileName, HeadError, LogItem, LogReader, SnapshotReader};
+use lockscope_base::znode::{Timestamp, Zxid};
 
 /// The folder below a server's `dataDir` and `dataLogDir` that has the files.
 const VERSION_FOLDER: &str = "version-2";
@@ -93,52 +91,92 @@ impl ServerFiles {
     }
 
     /// Leaves out the files that nobody needs for what happened from `time` on. One log more is
-    /// kept, so that most holders of that time are seen to acquire.
+    /// kept, so that most holders of that time are seen to acquire, and one snapshot more, in case
+    /// the last one cannot be read. Each member needs its own: their files begin at other
+    /// transactions.
     pub(super) fn leave_out_before(&mut self, time: Timestamp) -> Result<(), ImportError> {
-        let mut began_before = 0_usize;
-        for log in &self.logs {
-            match log.first_time()? {
-                Some(first) if first <= time => began_before += 1,
-                _ => break,
-            }
+        if time == Timestamp(i64::MIN) {
+            return Ok(());
         }
-        let Some(first) = self.logs.get(began_before.saturating_sub(2)).map(|log| log.name.zxid) else { return Ok(()) };
-        // The log before is needed from the snapshot on, where none was taken at its end.
-        let base = self.snapshots.iter().rposition(|snapshot| snapshot.name.zxid < first).unwrap_or(0);
-        self.snapshots.drain(..base);
-        let from =
-            self.snapshots.first().map_or(first, |snapshot| first.min(Zxid(snapshot.name.zxid.0.saturating_add(1))));
-        let base = self.logs.iter().rposition(|log| log.name.zxid <= from).unwrap_or(0);
-        self.logs.drain(..base);
+        let mut first = None;
+        for folder in self.folders().into_iter().map(Path::to_owned).collect::<Vec<_>>() {
+            let logs: Vec<&ServerFile> = self.logs.iter().filter(|log| log.is_in(&folder)).collect();
+            let mut began_before = 0_usize;
+            for log in &logs {
+                match log.first_time()? {
+                    Some(first) if first <= time => began_before += 1,
+                    Some(_) => break,
+                    None => {}
+                }
+            }
+            let of_member = logs.get(began_before.saturating_sub(2)).map(|log| log.name.zxid);
+            first = [first, of_member].into_iter().flatten().min();
+        }
+        let Some(first) = first else { return Ok(()) };
+        let mut earlier: Vec<Zxid> = self.snapshots.iter().map(|one| one.name.zxid).filter(|at| *at < first).collect();
+        earlier.dedup();
+        let base = earlier.iter().rev().nth(1).or(earlier.first()).copied().unwrap_or(first);
+        self.snapshots.retain(|snapshot| snapshot.name.zxid >= base);
+        // The logs are needed from the snapshot on, where none begins at its end.
+        let from = first.min(Zxid(base.0.saturating_add(1)));
+        let needed: Vec<ServerFile> =
+            self.folders().into_iter().flat_map(|folder| self.logs_from(folder, from)).collect();
+        self.logs.retain(|log| needed.contains(log));
         Ok(())
     }
+
+    /// Returns the logs of a member that may have a transaction from this one on.
+    pub(super) fn logs_from(&self, folder: &Path, from: Zxid) -> Vec<ServerFile> {
+        let logs: Vec<&ServerFile> = self.logs.iter().filter(|log| log.is_in(folder)).collect();
+        let base = logs.iter().rposition(|log| log.name.zxid <= from).unwrap_or(0);
+        logs[base..].iter().copied().cloned().collect()
+    }
+
+    /// Returns whether a member got a snapshot between two transactions, in place of its log; also
+    /// if it is not known, because no snapshot of the member from before is there.
+    pub(super) fn may_skip(&self, folder: &Path, last: Zxid, next: Zxid) -> bool {
+        let mut own =
+            self.snapshots.iter().filter(|snapshot| snapshot.is_in(folder)).map(|snapshot| snapshot.name.zxid);
+        let mut is_known = false;
+        own.any(|at| {
+            is_known |= at <= last;
+            last < at && at < next && at.counter() != 0
+        }) || !is_known
+    }
 }
+
+/// A log, and what is wrong with its head.
+pub type OpenedLog = (LogReader<File>, Option<HeadError>);
 
 impl ServerFile {
     fn open_file(&self) -> Result<File, ImportError> {
         File::open(&self.path).map_err(|error| self.unreadable(error))
     }
 
+    fn is_in(&self, folder: &Path) -> bool {
+        self.path.parent() == Some(folder)
+    }
+
     pub fn unreadable(&self, error: io::Error) -> ImportError {
         ImportError::Unreadable { path: self.path.clone(), error }
     }
 
-    /// Opens a log; `None` if a server has just begun it.
-    pub fn open_log(&self) -> Result<Option<LogReader<File>>, ImportError> {
-        self.begun(LogReader::open(self.open_file()?))
-    }
-
-    fn begun<T>(&self, opened: Result<T, HeadError>) -> Result<Option<T>, ImportError> {
-        match opened {
-            Ok(opened) => Ok(Some(opened)),
-            Err(HeadError::Short) => Ok(None),
-            Err(error) => Err(ImportError::NotAServersFile { path: self.path.clone(), error }),
+    /// Opens a log; `None` if a server has just begun it. Each record has a checksum of its own, so a
+    /// log can be read whose head is damaged.
+    pub fn open_log(&self) -> Result<Option<OpenedLog>, ImportError> {
+        match LogReader::open(self.open_file()?) {
+            Ok(log) => Ok(Some((log, None))),
+            Err(HeadError::Io(error)) => Err(self.unreadable(error)),
+            Err(error) => {
+                let log = LogReader::behind_head(self.open_file()?).map_err(|error| self.unreadable(error))?;
+                Ok(log.map(|log| (log, Some(error))))
+            }
         }
     }
 
     /// Returns the time of a log's first transaction; `None` if it has none that can be read.
     fn first_time(&self) -> Result<Option<Timestamp>, ImportError> {
-        let Some(mut log) = self.open_log()? else { return Ok(None) };
+        let Some((mut log, _)) = self.open_log()? else { return Ok(None) };
         loop {
             match log.read().map_err(|error| self.unreadable(error))? {
                 LogItem::Record(record) => return Ok(Some(record.entry.header.time)),
@@ -148,7 +186,8 @@ impl ServerFile {
         }
     }
 
-    /// Opens a snapshot, packed or not; `None` if a server has just begun it.
+    /// Opens a snapshot, packed or not; `None` if its head is not whole. A snapshot has one checksum
+    /// for all of it.
     pub fn open_snapshot(&self) -> Result<Option<SnapshotReader<Box<dyn Read>>>, ImportError> {
         let file = self.open_file()?;
         let unpacked: Box<dyn Read> = match self.name.compression {
@@ -156,12 +195,21 @@ impl ServerFile {
             Some(Compression::Gzip) => Box::new(GzDecoder::new(file)),
             Some(Compression::Snappy) => Box::new(SnappyReader::new(file)),
         };
-        self.begun(SnapshotReader::open(unpacked))
+        match SnapshotReader::open(unpacked) {
+            Ok(reader) => Ok(Some(reader)),
+            Err(HeadError::Io(error)) if !is_of_packing(&error) => Err(self.unreadable(error)),
+            Err(_) => Ok(None),
+        }
     }
 }
 
+/// Returns whether an error says that packed bytes are damaged.
+pub fn is_of_packing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::InvalidInput)
+}
+
 /// The most defects that are named. Further ones are only counted.
-const MAX_DEFECTS: usize = 100;
+pub const MAX_DEFECTS: usize = 100;
 
 /// What is wrong with the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,6 +220,18 @@ pub enum Defect {
         file: PathBuf,
         /// The bytes, and the transactions around them.
         damage: Damage,
+    },
+    /// The head of a log is damaged. Its transactions are read.
+    BadHead {
+        /// The log.
+        file: PathBuf,
+    },
+    /// A file has the name of a log, and no transaction can be read in it.
+    NotALog {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with its head.
+        reason: String,
     },
     /// A log ends within a transaction: a server is writing it, or was killed while it wrote.
     Torn {
@@ -191,179 +251,30 @@ pub enum Defect {
         /// The first transaction.
         zxid: Zxid,
     },
-    /// Two members have different transactions with the same id. The first one is used.
+    /// A transaction that a leader wrote and lost before a majority had it: another member's log
+    /// goes on with the next epoch in its place. It is not used.
+    NeverCommitted {
+        /// The log that has it.
+        file: PathBuf,
+        /// The transaction.
+        zxid: Zxid,
+    },
+    /// The time of a transaction is before that of the last one: the leader's clock was set back, or
+    /// another leader's clock differs.
+    ClockSetBack {
+        /// The transaction.
+        zxid: Zxid,
+        /// By how much.
+        by: Duration,
+    },
+    /// Two members' transactions with the same id and time differ in what they do. The first one is
+    /// used.
     Differs {
         /// The log whose transaction is not used.
         file: PathBuf,
         /// The transaction.
         zxid: Zxid,
     },
-}
-
-/// A log that is read, at its next transaction.
-struct FileCursor {
-    file: ServerFile,
-    log: LogReader<File>,
-    zxid: Zxid,
-    /// The bytes of the transaction.
-    entry: Vec<u8>,
-}
-
-/// Reads logs of one or more members of an ensemble. Each transaction comes once, even if several
-/// logs have it. Memory is bounded by one transaction for each log that covers the same time.
-pub struct Transactions {
-    /// The logs that are not open yet, the earliest first.
-    waiting: VecDeque<ServerFile>,
-    open: Vec<FileCursor>,
-    last: Option<Zxid>,
-    defects: Vec<Defect>,
-    /// The bytes of the logs that were read to their end.
-    finished_bytes: u64,
-}
-
-impl Transactions {
-    /// Starts with the first transaction of these logs.
-    pub fn of(logs: &[ServerFile]) -> Self {
-        Self {
-            waiting: logs.iter().cloned().collect(),
-            open: Vec::new(),
-            last: None,
-            defects: Vec::new(),
-            finished_bytes: 0,
-        }
-    }
-
-    /// Starts behind a transaction. Logs that cannot have a later one are not opened.
-    pub fn after(logs: &[ServerFile], last: Zxid) -> Self {
-        let first = logs.iter().rposition(|log| log.name.zxid.0 <= last.0.saturating_add(1)).unwrap_or(0);
-        // Several members may have a log with that first transaction.
-        let first = logs[..first].iter().rposition(|log| log.name.zxid < logs[first].name.zxid).map_or(0, |at| at + 1);
-        Self { last: Some(last), ..Self::of(&logs[first..]) }
-    }
-
-    /// Takes the defects found so far.
-    pub fn take_defects(&mut self) -> Vec<Defect> {
-        std::mem::take(&mut self.defects)
-    }
-
-    /// Returns how many bytes of the logs were read.
-    pub fn bytes(&self) -> u64 {
-        self.finished_bytes + self.open.iter().map(|cursor| cursor.log.offset()).sum::<u64>()
-    }
-
-    /// Returns the next transaction; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<Entry<'_>>, ImportError> {
-        self.pass(self.last)?;
-        loop {
-            let next = self.open.iter().map(|cursor| cursor.zxid).min();
-            match self.waiting.front() {
-                Some(log) if next.is_none_or(|next| log.name.zxid <= next) => self.open_next()?,
-                _ => break,
-            }
-        }
-        let Some(next) = (0..self.open.len()).min_by_key(|at| self.open[*at].zxid) else { return Ok(None) };
-        self.last = Some(self.open[next].zxid);
-        self.compare(next);
-        Ok(Some(self.open[next].entry()))
-    }
-
-    /// Opens the next log at its first transaction behind the last one.
-    fn open_next(&mut self) -> Result<(), ImportError> {
-        let Some(file) = self.waiting.pop_front() else { return Ok(()) };
-        let Some(log) = file.open_log()? else { return Ok(()) };
-        self.open.push(FileCursor { file, log, zxid: Zxid(i64::MIN), entry: Vec::new() });
-        self.pass(self.last.or(Some(Zxid(i64::MIN))))
-    }
-
-    /// Moves each log behind a transaction. Logs without a later one are closed.
-    fn pass(&mut self, last: Option<Zxid>) -> Result<(), ImportError> {
-        let Some(last) = last else { return Ok(()) };
-        let mut at = 0;
-        while let Some(cursor) = self.open.get_mut(at) {
-            if cursor.pass(last, &mut self.defects)? {
-                at += 1;
-            } else {
-                self.finished_bytes += cursor.log.offset();
-                self.open.remove(at);
-            }
-        }
-        Ok(())
-    }
-
-    /// Compares the transaction with those of the same id in other logs. A server of another
-    /// version may write more or less behind it.
-    fn compare(&mut self, at: usize) {
-        let (used, zxid) = (&self.open[at].entry, self.open[at].zxid);
-        for other in self.open.iter().filter(|other| other.zxid == zxid) {
-            let common = used.len().min(other.entry.len());
-            if used[..common] != other.entry[..common] && self.defects.len() < MAX_DEFECTS {
-                self.defects.push(Defect::Differs { file: other.file.path.clone(), zxid });
-            }
-        }
-    }
-}
-
-impl ServerFiles {
-    /// Returns whether these are the logs of an ensemble that began this session.
-    pub fn know_session(&self, session: SessionId) -> Result<bool, ImportError> {
-        for log in self.logs.iter().rev() {
-            let mut transactions = Transactions::of(std::slice::from_ref(log));
-            while let Some(entry) = transactions.next()? {
-                if entry.header.session == session && matches!(entry.txn, Txn::CreateSession { .. }) {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    /// Returns the time of the last transaction; the current time if there are no logs.
-    pub fn latest_time(&self) -> Result<Timestamp, ImportError> {
-        let mut latest = None;
-        for log in self.logs.iter().rev() {
-            let mut transactions = Transactions::of(std::slice::from_ref(log));
-            while let Some(entry) = transactions.next()? {
-                latest = latest.max(Some(entry.header.time));
-            }
-            if latest.is_some() {
-                break;
-            }
-        }
-        Ok(latest.unwrap_or_else(lockscope_base::time::now))
-    }
-}
-
-impl FileCursor {
-    fn entry(&self) -> Entry<'_> {
-        Entry::read(&self.entry).expect("the log's reader has decoded it")
-    }
-
-    /// Moves behind a transaction. Returns whether there is a later one.
-    fn pass(&mut self, last: Zxid, defects: &mut Vec<Defect>) -> Result<bool, ImportError> {
-        while self.zxid <= last {
-            let defect = match self.log.read().map_err(|error| self.file.unreadable(error))? {
-                LogItem::Record(record) => {
-                    self.zxid = record.entry.header.zxid;
-                    if self.zxid > last {
-                        self.entry.clear();
-                        self.entry.extend_from_slice(record.bytes);
-                    }
-                    continue;
-                }
-                LogItem::Damage(damage) => Defect::Damaged { file: self.file.path.clone(), damage },
-                LogItem::End(LogEnd::Whole { .. }) => return Ok(false),
-                LogItem::End(LogEnd::Torn { offset, .. }) => Defect::Torn { file: self.file.path.clone(), offset },
-            };
-            let is_end = matches!(defect, Defect::Torn { .. });
-            if defects.len() < MAX_DEFECTS {
-                defects.push(defect);
-            }
-            if is_end {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
 }
 
 /// The beginning of the format.

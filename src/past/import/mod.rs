@@ -23,22 +23,27 @@
 //!
 //! # Files
 //!
-//! - `files` finds the files, unpacks snapshots, and merges the logs into one stream of
-//!   transactions.
-//! - `importer` finds the way through them, and what stood before a transaction.
+//! - `files` finds the files, and unpacks snapshots.
+//! - `transactions` merges the logs into one stream of transactions.
+//! - `importer` finds the way through them, and `bridge` what stood before a transaction.
+//! - `digest` proves by the servers' own sums that nothing is missing.
 //! - `tree` is the tree; it turns transactions into changes, and tells which lock a refused create
 //!   was for.
-//! - `player` plays transactions, finds what they tell of the ensemble, and writes both into a
-//!   recording.
+//! - `player` plays transactions, finds what they tell of the ensemble, and records both; `writing`
+//!   writes that into the file.
 //!
 //! Input is untrusted: memory grows with the nodes that stand, never with a length in a file.
 //!
 //! [`Deleter`]: lockscope_model::queue::Deleter
 
+mod bridge;
+mod digest;
 mod files;
 mod importer;
 mod player;
+mod transactions;
 mod tree;
+mod writing;
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -46,7 +51,6 @@ use std::path::{Path, PathBuf};
 
 use crate::record::{FILES_BESIDE, LogCoverage, MergeError, MergeTarget, Merged, Store, StoreError};
 use importer::import_into;
-use lockscope_base::disk::HeadError;
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath, Zxid};
 use lockscope_files::{FileError, NewFile, ScratchFile};
@@ -158,6 +162,51 @@ impl ImportOptions {
     }
 }
 
+/// A stretch of transactions of which each is known, with what stood before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Covered {
+    /// The first transaction, and its time.
+    pub from: (Zxid, Timestamp),
+    /// The last transaction, and its time.
+    pub to: (Zxid, Timestamp),
+    /// What proves that none is missing; of several epochs, the weakest proof.
+    pub proof: Proof,
+}
+
+/// What proves that no transaction is missing before another, the strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Proof {
+    /// The numbers of an epoch, which count without a hole.
+    Numbers,
+    /// The servers' digests of the tree.
+    Digests,
+    /// A log that goes on into the next epoch in the same file.
+    Log,
+    /// A snapshot from the beginning of the next epoch.
+    Snapshot,
+}
+
+impl Proof {
+    /// Returns the name in JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Numbers => "numbers",
+            Self::Digests => "digests",
+            Self::Log => "log",
+            Self::Snapshot => "snapshot",
+        }
+    }
+}
+
+/// How certain it is that transactions are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// Some are: a number or a digest of the servers shows it.
+    Certain,
+    /// Perhaps none are: nothing proves where an epoch ended.
+    Possible,
+}
+
 /// Transactions that no file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingTransactions {
@@ -169,6 +218,8 @@ pub struct MissingTransactions {
     pub from: Timestamp,
     /// The time of the transaction behind them.
     pub to: Timestamp,
+    /// Whether they are missing for certain.
+    pub certainty: Certainty,
 }
 
 /// What an import has read and written.
@@ -190,6 +241,8 @@ pub struct Imported {
     pub waits: u64,
     /// The number of attempts in vain at locks that are single nodes.
     pub attempts: u64,
+    /// What the recording covers.
+    pub covered: Vec<Covered>,
     /// The transactions that no file has.
     pub missing: Vec<MissingTransactions>,
     /// What is wrong with the files.
@@ -226,12 +279,24 @@ pub enum ImportError {
         error: io::Error,
     },
     /// A file has the name of a log or a snapshot, but not the content.
-    #[error("{} is no file of a ZooKeeper server: {error}; leave it out", path.display())]
+    #[error("{} is no file of a ZooKeeper server: {reason}; leave it out", path.display())]
     NotAServersFile {
         /// The path of the file.
         path: PathBuf,
         /// What is wrong.
-        error: HeadError,
+        reason: String,
+    },
+    /// The files are of several ensembles.
+    #[error(
+        "{} and {} are of different ensembles: at the same time, both have other transactions; import each ensemble into a recording of its own",
+        one.display(),
+        other.display()
+    )]
+    OtherEnsemble {
+        /// A file or folder of the one.
+        one: PathBuf,
+        /// A file or folder of the other.
+        other: PathBuf,
     },
     /// The files hold nothing of the time.
     #[error(

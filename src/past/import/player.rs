@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::ImportError;
 use super::tree::{FollowedTree, SingleNodeLocks};
+use super::writing::{NotWritten, WritingThread};
 use crate::record::tables::{RecordedAttempts, RowSource};
 use crate::record::{BatchRecorder, BatchWriter, Bounds, RecordOptions, RecordedState};
 use lockscope_base::disk::{CreateTxn, Entry, Paths, Txn, TxnHeader};
@@ -44,6 +45,16 @@ impl Player {
     /// Returns whether the locks are known and recorded.
     pub fn is_live(&self) -> bool {
         self.is_live
+    }
+
+    /// Returns whether it stays unknown what stands.
+    pub fn is_blind(&self) -> bool {
+        self.is_blind
+    }
+
+    /// Returns whether something is recorded.
+    pub fn has_begun(&self) -> bool {
+        self.recording.at.0 != i64::MIN
     }
 
     /// Goes on with the nodes of the tree, and with those that stand without being in it.
@@ -93,7 +104,8 @@ impl Player {
                 self.deletes(&path, header.zxid, by);
             }
             Txn::SetData { path, data, version } => self.writes(header, &path, data, version),
-            // ACLs, checks and sessions that begin change no node that matters.
+            Txn::SetAcl { path, version, .. } => self.followed.tree.set_acl(&path, version),
+            // Checks and sessions that begin change no node.
             _ => {}
         }
     }
@@ -201,7 +213,7 @@ pub struct ImportRecording {
     path: PathBuf,
     state: RecordedState,
     batches: BatchRecorder,
-    writer: BatchWriter,
+    writer: WritingThread,
     began_at: Timestamp,
     at: Timestamp,
     written_at: Timestamp,
@@ -231,7 +243,7 @@ impl ImportRecording {
             path: target.to_owned(),
             state,
             batches: writer.recorder_of(name, RowSource::Log)?,
-            writer,
+            writer: WritingThread::start(writer),
             began_at: Timestamp(i64::MIN),
             at: Timestamp(i64::MIN),
             written_at: Timestamp(i64::MIN),
@@ -340,11 +352,7 @@ impl ImportRecording {
         }
         self.written_at = self.at;
         let batches = self.batches.take_batches(self.at, &self.state.table);
-        let lost = self.writer.write_batches(batches, self.at).map(|lost| lost.reason);
-        match lost.or_else(|| self.writer.trouble().map(str::to_owned)) {
-            Some(reason) => Err(ImportError::NotWritten { path: self.path.clone(), reason }),
-            None => Ok(()),
-        }
+        self.writer.write((batches, self.at)).map_err(|error| not_written(&self.path, error))
     }
 
     /// Writes the rest, and returns the numbers of holds and of waits without a hold. The file then
@@ -354,12 +362,19 @@ impl ImportRecording {
             self.look();
         }
         let batches = self.batches.end(self.at, &self.state.table);
-        Ok(self.writer.finish_alone(batches, self.at)?)
+        self.writer.finish((batches, self.at)).map_err(|error| not_written(&self.path, error))
     }
 }
 
-/// A zxid has its leader's epoch above this many bits.
-const COUNTER_BITS: u32 = 32;
+fn not_written(path: &Path, error: NotWritten) -> ImportError {
+    match error {
+        NotWritten::Lost(reason) => ImportError::NotWritten { path: path.to_owned(), reason },
+        NotWritten::Store(error) => error.into(),
+    }
+}
+
+/// How far the clock of another leader may be behind without a word.
+pub const MAX_CLOCK_SKEW: Duration = Duration::from_secs(1);
 
 /// The number of pauses between transactions that tell what is usual.
 const MAX_PAUSES: usize = 1_000;
@@ -408,11 +423,16 @@ impl Epochs {
     pub fn transaction(&mut self, zxid: Zxid, time: Timestamp, is_next: bool) -> Vec<EnsembleEvent> {
         let Some((last, at)) = self.last.replace((zxid, time)) else { return Vec::new() };
         let mut events = Vec::new();
+        if at.since(time) > MAX_CLOCK_SKEW {
+            let set_back = EnsembleEvent::moment(EnsembleEventKind::ClockSetBack, None, TimeBounds::exact(at));
+            let by = humantime::format_duration(at.since(time));
+            events.push(set_back.with_detail(format!("by {by}: times before may be wrong by as much")));
+        }
         if self.outage.as_ref().is_some_and(|outage| time.since(outage.over) > MAX_AFTERMATH) {
             events.extend(self.finish());
         }
-        let epoch = zxid.0 >> COUNTER_BITS;
-        if epoch > last.0 >> COUNTER_BITS {
+        let epoch = zxid.epoch();
+        if epoch > last.epoch() {
             events.extend(self.finish());
             let bounds = TimeBounds::between(at, time);
             let changed = EnsembleEvent::moment(EnsembleEventKind::LeaderChanged, None, bounds);
@@ -473,7 +493,7 @@ impl Outage {
 
 #[cfg(test)]
 mod tests {
-    use EnsembleEventKind::{LeaderChanged, NoMajority};
+    use EnsembleEventKind::{ClockSetBack, LeaderChanged, NoMajority};
 
     use super::*;
 
@@ -533,6 +553,8 @@ mod tests {
     fn the_clock_of_a_new_leader_may_be_behind() {
         let mut epochs = Epochs::default();
         plays(&mut epochs, 1, 1_000_000, 100, 50);
-        assert_eq!(short(&plays(&mut epochs, 2, 0, 10, 1)), [(LeaderChanged, 0, 0)]);
+        let told = short(&plays(&mut epochs, 2, 0, 10, 1));
+        assert_eq!(told, [(ClockSetBack, 1_004_900, 1_004_900), (LeaderChanged, 0, 0)]);
+        assert_eq!(short(&plays(&mut epochs, 3, -900, 10, 1)), [(LeaderChanged, -900, -900)], "a little");
     }
 }

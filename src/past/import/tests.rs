@@ -3,6 +3,7 @@
 mod captures;
 mod made;
 mod made_files;
+mod members;
 mod merged;
 
 use std::fs;
@@ -24,6 +25,19 @@ struct Folder(TempDir);
 struct Told {
     imported: Imported,
     history: History,
+}
+
+/// Asks for everything.
+fn all() -> ImportOptions {
+    ImportOptions {
+        roots: Vec::new(),
+        named: Vec::new(),
+        recipes: Vec::new(),
+        expected: Vec::new(),
+        thresholds: Thresholds::default(),
+        time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
+        with_data: true,
+    }
 }
 
 impl Folder {
@@ -53,16 +67,7 @@ impl Folder {
 
     /// Imports everything into a recording.
     fn import_into(&self, store: &Path) -> Result<Imported, ImportError> {
-        let options = ImportOptions {
-            roots: Vec::new(),
-            named: Vec::new(),
-            recipes: Vec::new(),
-            expected: Vec::new(),
-            thresholds: Thresholds::default(),
-            time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
-            with_data: true,
-        };
-        ServerFiles::find(&[self.0.path().to_owned()]).and_then(|files| import(files, store, &options, &mut |_| true))
+        ServerFiles::find(&[self.0.path().to_owned()]).and_then(|files| import(files, store, &all(), &mut |_| true))
     }
 }
 

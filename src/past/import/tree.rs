@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crc32fast::Hasher;
 use rustc_hash::FxHashMap;
 
 use lockscope_base::disk::{CreateTxn, NodeKind};
@@ -27,7 +28,7 @@ pub struct LogTree {
     roots: Vec<ZnodePath>,
     /// Tells which nodes can be contenders by their names alone.
     names: Classifier,
-    nodes: HashMap<ZnodePath, Node>,
+    nodes: HashMap<ZnodePath, LogNode>,
     /// The names of each node's children, whether or not the node itself is known.
     children: HashMap<ZnodePath, BTreeSet<Box<str>>>,
     /// The ephemeral nodes of each session. Before ZooKeeper 3.6 the end of a session does not list
@@ -35,6 +36,65 @@ pub struct LogTree {
     owned: FxHashMap<SessionId, BTreeSet<ZnodePath>>,
     /// Whether nodes may stand that the tree does not have.
     is_partial: bool,
+}
+
+/// The node below which nothing counts.
+const NOT_COUNTED: &str = "/zookeeper";
+
+/// What a digest needs of a node besides its stat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeSum {
+    /// The CRC-32 of the path and the data; `None` where the data are not known.
+    crc: Option<u32>,
+    /// The owner as servers store it, which tells containers and TTL nodes, too.
+    owner: i64,
+}
+
+impl NodeSum {
+    /// Sums a node.
+    pub fn of(path: &str, data: &[u8], kind: NodeKind) -> Self {
+        Self { crc: None, owner: kind.stored() }.with_data(path, data)
+    }
+
+    /// Returns the sum of the node with other data.
+    #[must_use]
+    pub fn with_data(self, path: &str, data: &[u8]) -> Self {
+        let mut crc = Hasher::new();
+        crc.update(if path == "/" { b"" } else { path.as_bytes() });
+        crc.update(data);
+        Self { crc: Some(crc.finalize()), ..self }
+    }
+
+    /// Returns the sum of a node whose data are not known.
+    #[must_use]
+    pub fn without_data(self) -> Self {
+        Self { crc: None, ..self }
+    }
+
+    /// Returns the part of the node in the digest; `None` if it is not known.
+    pub fn digest(self, path: &str, stat: &ZnodeStat) -> Option<i64> {
+        if path.starts_with(NOT_COUNTED) {
+            return Some(0);
+        }
+        let mut crc = Hasher::new_with_initial(self.crc?);
+        for long in [stat.czxid.0, stat.mzxid.0, stat.pzxid.0, stat.ctime.0, stat.mtime.0] {
+            crc.update(&long.to_be_bytes());
+        }
+        // A stat counts deletions too, and the servers store the number of creations.
+        let ever = stat.cversion.wrapping_add(stat.num_children) / 2;
+        for int in [stat.version, ever, stat.aversion] {
+            crc.update(&int.to_be_bytes());
+        }
+        crc.update(&self.owner.to_be_bytes());
+        Some(i64::from(crc.finalize()))
+    }
+}
+
+/// A node, and what the servers' digests need of it.
+#[derive(Debug)]
+struct LogNode {
+    node: Node,
+    sum: NodeSum,
 }
 
 impl LogTree {
@@ -53,7 +113,8 @@ impl LogTree {
         self.is_partial = !is_empty;
         if is_empty {
             let stat = ZnodeStat::of_new(Zxid(0), Timestamp(0), None);
-            self.nodes.insert(ZnodePath::root(), Node { stat, data: NodeData::default() });
+            let node = Node { stat, data: NodeData::default() };
+            self.nodes.insert(ZnodePath::root(), LogNode { node, sum: NodeSum::of("/", b"", NodeKind::Persistent) });
         }
     }
 
@@ -64,9 +125,16 @@ impl LogTree {
         tree
     }
 
+    /// Returns a tree of which no node is known, which follows the same nodes.
+    pub fn unknown(&self) -> Self {
+        let mut tree = Self::new(&self.roots, self.names.clone());
+        tree.clear(false);
+        tree
+    }
+
     /// Returns the latest time that a node knows. The nodes of a new server know none.
     pub fn latest_time(&self) -> Option<Timestamp> {
-        let times = self.nodes.values().map(|node| node.stat.ctime.max(node.stat.mtime));
+        let times = self.nodes.values().map(|LogNode { node, .. }| node.stat.ctime.max(node.stat.mtime));
         times.max().filter(|at| at.0 > 0)
     }
 
@@ -88,20 +156,47 @@ impl LogTree {
         self.names.classify(path).is_some_and(|place| place.role == Role::SingleNode)
     }
 
+    /// Returns whether the tree has all nodes below this one, as far as files describe them.
+    pub fn has_all_below(&self, path: &str) -> bool {
+        !self.is_partial && self.roots.iter().any(|root| is_within(path, root.as_str()))
+    }
+
     /// Returns whether all nodes are followed.
     pub fn follows_all(&self) -> bool {
         self.roots.iter().any(ZnodePath::is_root)
     }
 
+    /// Returns the last transaction before another that changed a node of the tree or its children.
+    /// A deletion shows in the parent.
+    pub fn last_change_before(&self, next: Zxid) -> Zxid {
+        let changes = self.nodes.values().flat_map(|LogNode { node: Node { stat, .. }, .. }| [stat.mzxid, stat.pzxid]);
+        changes.filter(|change| *change < next).max().unwrap_or(Zxid(0))
+    }
+
     /// Adds a node of a snapshot, whose stat counts no children.
-    pub fn add(&mut self, path: ZnodePath, stat: ZnodeStat, data: &[u8]) {
+    pub fn add(&mut self, path: ZnodePath, stat: ZnodeStat, data: &[u8], kind: NodeKind) {
         self.is_partial = false;
-        if let Some(parent) = path.parent_str().and_then(|parent| self.nodes.get_mut(parent)) {
+        if let Some(LogNode { node: parent, .. }) = path.parent_str().and_then(|parent| self.nodes.get_mut(parent)) {
             // `cversion` counts deletions too, and a child that is there was not deleted.
             parent.stat.num_children = parent.stat.num_children.saturating_add(1);
             parent.stat.cversion = parent.stat.cversion.wrapping_sub(1);
         }
-        self.insert(path, stat, data);
+        let is_whole = usize::try_from(stat.data_length).is_ok_and(|length| length == data.len());
+        let sum = NodeSum::of(path.as_str(), data, kind);
+        self.insert(path, stat, data, if is_whole { sum } else { sum.without_data() });
+    }
+
+    /// Takes a node of another tree that this one lacks.
+    pub fn adopt(&mut self, path: &ZnodePath, from: &Self) {
+        if let Some(LogNode { node, sum }) = from.nodes.get(path) {
+            self.insert(path.clone(), node.stat, node.data.bytes(), *sum);
+        }
+    }
+
+    /// Sets the stat of `/` as a snapshot has it, which counts no children.
+    pub fn set_root(&mut self, stat: ZnodeStat, data: &[u8]) {
+        let node = Node { stat, data: self.kept(&ZnodePath::root(), data) };
+        self.nodes.insert(ZnodePath::root(), LogNode { node, sum: NodeSum::of("/", data, NodeKind::Persistent) });
     }
 
     /// Creates a node. Returns whether it is new: a snapshot may have it already.
@@ -109,29 +204,26 @@ impl LogTree {
     /// A tree that lacks nodes takes one only if it knows all nodes beside it. It does where the
     /// parent was created since. For a node that is a lock by itself, none beside it matter.
     pub fn create(&mut self, path: &ZnodePath, create: &CreateTxn<'_>, zxid: Zxid, at: Timestamp) -> bool {
-        if self.nodes.get(path).is_some_and(|node| node.stat.czxid >= zxid) {
+        let parent = path.parent_str().unwrap_or_default();
+        let is_known = self.nodes.get(path).is_some_and(|LogNode { node, .. }| node.stat.czxid >= zxid);
+        if is_known {
+            // A snapshot may have the node, and its parent from before.
+            if let Some(LogNode { node: parent, .. }) = self.nodes.get_mut(parent) {
+                parent.stat = with_child(parent.stat, create, zxid, 0);
+            }
             return false;
         }
-        let parent = path.parent_str().unwrap_or_default();
         if self.is_partial && !self.nodes.contains_key(parent) && self.is_beside_others(path, create.kind) {
             return false;
         }
-        if let Some(parent) = self.nodes.get_mut(parent) {
-            let stat = &mut parent.stat;
-            stat.num_children = stat.num_children.saturating_add(1);
-            stat.pzxid = stat.pzxid.max(zxid);
-            // The log counts the children that the parent has ever had; answers of servers count
-            // deletions too.
-            stat.cversion = match create.parent_cversion {
-                Some(ever) => ever.wrapping_mul(2).wrapping_sub(stat.num_children),
-                None => stat.cversion.wrapping_add(1),
-            };
+        if let Some(LogNode { node: parent, .. }) = self.nodes.get_mut(parent) {
+            parent.stat = with_child(parent.stat, create, zxid, 1);
         }
         let stat = ZnodeStat {
             data_length: i32::try_from(create.data.len()).unwrap_or(i32::MAX),
             ..ZnodeStat::of_new(zxid, at, create.kind.session())
         };
-        self.insert(path.clone(), stat, create.data);
+        self.insert(path.clone(), stat, create.data, NodeSum::of(&create.path, create.data, create.kind));
         true
     }
 
@@ -143,17 +235,42 @@ impl LogTree {
         }
     }
 
-    fn insert(&mut self, path: ZnodePath, stat: ZnodeStat, data: &[u8]) {
+    fn insert(&mut self, path: ZnodePath, stat: ZnodeStat, data: &[u8], sum: NodeSum) {
         let data = self.kept(&path, data);
         if let Some(owner) = stat.ephemeral_owner {
             self.owned.entry(owner).or_default().insert(path.clone());
         }
+        self.list(&path);
+        self.nodes.insert(path, LogNode { node: Node { stat, data }, sum });
+    }
+
+    /// Adds a node to the children of its parent, and so each node above that is not known: it must
+    /// be there.
+    fn list(&mut self, path: &ZnodePath) {
         if let Some(names) = path.parent_str().and_then(|parent| self.children.get_mut(parent)) {
             names.insert(path.name().into());
         } else if let Some(parent) = path.parent() {
+            if !self.nodes.contains_key(&parent) {
+                self.list(&parent);
+            }
             self.children.insert(parent, [path.name().into()].into());
         }
-        self.nodes.insert(path, Node { stat, data });
+    }
+
+    /// Takes a node out of the children of its parent, and so each node above that was only implied.
+    fn unlist(&mut self, path: &ZnodePath) {
+        let Some((parent, names)) =
+            path.parent().and_then(|parent| Some((parent.clone(), self.children.get_mut(&parent)?)))
+        else {
+            return;
+        };
+        names.remove(path.name());
+        if names.is_empty() {
+            self.children.remove(&parent);
+            if !self.nodes.contains_key(&parent) {
+                self.unlist(&parent);
+            }
+        }
     }
 
     fn kept(&self, path: &ZnodePath, data: &[u8]) -> NodeData {
@@ -165,22 +282,17 @@ impl LogTree {
     pub fn delete(&mut self, path: &str, zxid: Zxid) -> bool {
         let above = path.rsplit_once('/').map_or("/", |(above, _)| if above.is_empty() { "/" } else { above });
         // A node that the snapshot has under this path may have been created after the deletion.
-        let is_there = self.nodes.get(path).is_some_and(|node| node.stat.czxid <= zxid);
+        let is_there = self.nodes.get(path).is_some_and(|LogNode { node, .. }| node.stat.czxid <= zxid);
         let gone = if is_there { self.nodes.remove_entry(path) } else { None };
-        if let Some(Node { stat, .. }) = self.nodes.get_mut(above) {
+        if let Some(LogNode { node: Node { stat, .. }, .. }) = self.nodes.get_mut(above) {
             stat.pzxid = stat.pzxid.max(zxid);
             if gone.is_some() {
                 stat.num_children = stat.num_children.saturating_sub(1).max(0);
                 stat.cversion = stat.cversion.wrapping_add(1);
             }
         }
-        let Some((path, node)) = gone else { return false };
-        if let Some(names) = self.children.get_mut(above) {
-            names.remove(path.name());
-            if names.is_empty() {
-                self.children.remove(above);
-            }
-        }
+        let Some((path, LogNode { node, .. })) = gone else { return false };
+        self.unlist(&path);
         if let Some(owner) = node.stat.ephemeral_owner
             && let Some(owned) = self.owned.get_mut(&owner)
         {
@@ -194,21 +306,39 @@ impl LogTree {
 
     /// Writes data into a node. Returns whether that is news.
     pub fn set(&mut self, path: &str, data: &[u8], version: i32, zxid: Zxid, at: Timestamp) -> bool {
-        let Some((path, node)) = self.nodes.get_key_value(path) else { return false };
+        let Some((path, LogNode { node, sum })) = self.nodes.get_key_value(path) else { return false };
         if node.stat.mzxid >= zxid {
             return false;
         }
-        let kept = self.kept(path, data);
-        let Some(node) = self.nodes.get_mut(path.clone().as_str()) else { return false };
-        node.data = kept;
+        let (kept, new_sum) = (self.kept(path, data), sum.with_data(path.as_str(), data));
+        let Some(LogNode { node, sum }) = self.nodes.get_mut(path.clone().as_str()) else { return false };
+        (node.data, *sum) = (kept, new_sum);
         node.stat.data_length = i32::try_from(data.len()).unwrap_or(i32::MAX);
         (node.stat.version, node.stat.mzxid, node.stat.mtime) = (version, zxid, at);
         true
     }
 
+    /// Returns a node of which only the children are known: it must be there.
+    fn implied(&self, path: &ZnodePath) -> Option<Node> {
+        let stat = ZnodeStat::of_new(Zxid(0), Timestamp(0), None).without_child_history();
+        self.children.contains_key(path).then(|| Node { stat, data: NodeData::default() })
+    }
+
+    /// Sets how often a node's ACL was written.
+    pub fn set_acl(&mut self, path: &str, version: i32) {
+        if let Some(LogNode { node, .. }) = self.nodes.get_mut(path) {
+            node.stat.aversion = node.stat.aversion.max(version);
+        }
+    }
+
     /// Returns a node.
     pub fn node(&self, path: &ZnodePath) -> Option<&Node> {
-        self.nodes.get(path)
+        self.nodes.get(path).map(|LogNode { node, .. }| node)
+    }
+
+    /// Returns a node's stat, and what the servers' digests need besides.
+    pub fn summed(&self, path: &str) -> Option<(ZnodeStat, NodeSum)> {
+        self.nodes.get(path).map(|LogNode { node, sum }| (node.stat, *sum))
     }
 
     /// Returns the ephemeral nodes of a session.
@@ -218,7 +348,10 @@ impl LogTree {
 
     /// Returns the nodes that sessions own.
     pub fn ephemerals(&self) -> impl Iterator<Item = (&ZnodePath, &Node)> {
-        self.owned.values().flatten().filter_map(|path| self.nodes.get_key_value(path))
+        self.owned
+            .values()
+            .flatten()
+            .filter_map(|path| self.nodes.get_key_value(path).map(|(path, LogNode { node, .. })| (path, node)))
     }
 
     /// Returns the names of a node's children.
@@ -236,6 +369,19 @@ impl LogTree {
         }
         count
     }
+}
+
+/// Returns the stat of a parent behind the creation of a child, which is `new` more than it has.
+pub fn with_child(stat: ZnodeStat, create: &CreateTxn<'_>, zxid: Zxid, new: i32) -> ZnodeStat {
+    let num_children = stat.num_children.saturating_add(new);
+    // The log counts the children that the parent has ever had; answers of servers count deletions
+    // too.
+    let ever = stat.cversion.wrapping_add(stat.num_children) / 2;
+    let cversion = match create.parent_cversion {
+        Some(count) => count.max(ever).wrapping_mul(2).wrapping_sub(num_children),
+        None => stat.cversion.wrapping_add(new),
+    };
+    ZnodeStat { num_children, cversion, pzxid: stat.pzxid.max(zxid), ..stat }
 }
 
 fn is_within(path: &str, ancestor: &str) -> bool {
@@ -309,9 +455,11 @@ impl FollowedTree {
 
     fn answer(&self, read: &NodeRead) -> ReadAnswer {
         let path = read.path();
-        let Some(node) = self.tree.node(path) else { return ReadAnswer::NoNode };
+        let Some(node) = self.tree.node(path).cloned().or_else(|| self.tree.implied(path)) else {
+            return ReadAnswer::NoNode;
+        };
         match read {
-            NodeRead::Node(_) => ReadAnswer::Node(node.clone()),
+            NodeRead::Node(_) => ReadAnswer::Node(node),
             NodeRead::List(_) => ReadAnswer::Children(self.tree.children(path), node.stat),
             NodeRead::Count(_) => ReadAnswer::Descendants(self.tree.descendants(path)),
         }
@@ -443,7 +591,7 @@ mod tests {
     #[test]
     fn what_a_snapshot_has_already_is_applied_once() {
         let mut tree = tree(true);
-        tree.add(path("/a"), ZnodeStat::of_new(Zxid(20), Timestamp(20), None), b"new");
+        tree.add(path("/a"), ZnodeStat::of_new(Zxid(20), Timestamp(20), None), b"new", NodeKind::Persistent);
         assert!(!create(&mut tree, "/a", 1, 20) && !tree.delete("/a", Zxid(19)));
         assert!(!tree.set("/a", b"old", 1, Zxid(20), Timestamp(20)));
         assert!(tree.set("/a", b"newer", 1, Zxid(21), Timestamp(21)));

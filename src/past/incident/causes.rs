@@ -164,7 +164,8 @@ fn outages(incident: &Incident<'_>) -> Vec<(TimeRange, usize)> {
         EnsembleEventKind::Election
         | EnsembleEventKind::MemberMissing
         | EnsembleEventKind::SlowWrites
-        | EnsembleEventKind::NotSeen => None,
+        | EnsembleEventKind::NotSeen
+        | EnsembleEventKind::ClockSetBack => None,
     };
     let outage = |(at, event): (usize, &PastEnsembleEvent)| {
         let time = time_of(event, incident.window.known_until);

@@ -179,6 +179,7 @@ fn of_event(incident: &Incident<'_>, event: &PastEnsembleEvent, stood: &StoodSti
         EnsembleEventKind::LeaderChanged => {
             (format!("The leadership of the ensemble went over{member} {when}{epoch}"), false)
         }
+        EnsembleEventKind::ClockSetBack => (format!("The leaders' clock was set back {when}"), false),
         EnsembleEventKind::SlowWrites => (format!("Writes took a second or longer {when}"), false),
         EnsembleEventKind::MemberMissing | EnsembleEventKind::NotSeen => (format!("Nothing was seen {when}"), false),
     };

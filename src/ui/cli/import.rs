@@ -17,7 +17,7 @@ use lockscope_base::znode::{TimeRange, Timestamp, Zxid};
 use lockscope_model::report::rfc3339;
 use lockscope_model::text::human::{bytes, count, countdown, date_and_time, duration, plural, rate};
 use lockscope_past::import::{
-    Defect, ImportOptions, ImportProgress, Imported, MissingTransactions, ServerFiles, import,
+    Certainty, Covered, Defect, ImportOptions, ImportProgress, Imported, MissingTransactions, ServerFiles, import,
 };
 use lockscope_past::record::{Merged, PastTime};
 
@@ -202,7 +202,14 @@ fn merged_text(merged: &Merged) -> Vec<String> {
 
 fn missing_text(missing: &MissingTransactions, utc: bool) -> String {
     let (from, to) = (date_and_time(missing.from, utc), date_and_time(missing.to, utc));
-    format!("No file has the transactions between {} and {} ({from} to {to}).", hex(missing.after), hex(missing.before))
+    let (after, before) = (hex(missing.after), hex(missing.before));
+    match missing.certainty {
+        Certainty::Certain => format!("No file has the transactions between {after} and {before} ({from} to {to})."),
+        Certainty::Possible => format!(
+            "Nothing proves that epoch {} ended with {after}: transactions may be missing before {before} ({from} to {to}).",
+            missing.after.epoch()
+        ),
+    }
 }
 
 fn defect_text(defect: &Defect) -> String {
@@ -226,6 +233,22 @@ fn defect_text(defect: &Defect) -> String {
             format!("No snapshot tells what stood before {}: locks that are older are left out.", hex(*zxid))
         }
         Defect::BadSnapshot { file } => format!("{} is not a whole snapshot, and is not used.", file.display()),
+        Defect::BadHead { file } => format!("The head of {} is damaged. Its transactions are read.", file.display()),
+        Defect::NotALog { file, reason } => format!("No transaction can be read in {}: {reason}.", file.display()),
+        Defect::NeverCommitted { file, zxid } => {
+            format!(
+                "{} alone has the transaction {}, which its leader lost: the next epoch went on without it.",
+                file.display(),
+                hex(*zxid)
+            )
+        }
+        Defect::ClockSetBack { zxid, by } => {
+            format!(
+                "The leaders' clock went back by {} at {}: times before it may be wrong by as much.",
+                duration(*by),
+                hex(*zxid)
+            )
+        }
         Defect::Differs { file, zxid } => {
             format!(
                 "{} has another transaction {} than the other logs: one of the servers is faulty.",
@@ -246,6 +269,7 @@ fn hex(zxid: Zxid) -> String {
 struct ImportFacts {
     read: ReadFacts,
     written: WrittenFacts,
+    coverage: Vec<ImportCoverageFacts>,
     gaps: Vec<ImportGapFacts>,
     damaged: Vec<String>,
     /// `null` for a new recording.
@@ -270,12 +294,26 @@ struct WrittenFacts {
     attempts: u64,
 }
 
+/// A time that is covered.
+#[derive(Serialize)]
+struct ImportCoverageFacts {
+    from: Option<String>,
+    to: Option<String>,
+    first_zxid: String,
+    last_zxid: String,
+    source: &'static str,
+    /// What proves that no transaction is missing: `numbers`, `digests`, `log` or `snapshot`.
+    proven_by: &'static str,
+}
+
 #[derive(Serialize)]
 struct ImportGapFacts {
     from: Option<String>,
     to: Option<String>,
     after_zxid: String,
     before_zxid: String,
+    /// Whether transactions are missing for certain; `false` where nothing proves that none are.
+    certain: bool,
 }
 
 #[derive(Serialize)]
@@ -300,6 +338,15 @@ impl From<&Imported> for ImportFacts {
             to: rfc3339(missing.to),
             after_zxid: hex(missing.after),
             before_zxid: hex(missing.before),
+            certain: missing.certainty == Certainty::Certain,
+        };
+        let covered = |covered: &Covered| ImportCoverageFacts {
+            from: rfc3339(covered.from.1),
+            to: rfc3339(covered.to.1),
+            first_zxid: hex(covered.from.0),
+            last_zxid: hex(covered.to.0),
+            source: "log",
+            proven_by: covered.proof.id(),
         };
         let Imported { changes, holds, waits, attempts, .. } = *done;
         Self {
@@ -312,6 +359,7 @@ impl From<&Imported> for ImportFacts {
                 last_zxid: done.zxids.map(|(_, last)| hex(last)),
             },
             written: WrittenFacts { changes, holds, waits, attempts },
+            coverage: done.covered.iter().map(covered).collect(),
             gaps: done.missing.iter().map(gap).collect(),
             damaged: done.defects.iter().map(defect_text).collect(),
             merged: done.merged.map(Into::into),

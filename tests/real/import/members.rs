@@ -1,16 +1,18 @@
 //! The files of three members whose servers are killed and started again.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tempfile::TempDir;
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
 use tokio::time::sleep;
 use zookeeper_client::{Client, CreateMode};
 
-use super::fixture::{Import, Row, named, zxid_of};
+use super::fixture::{Import, Row, copied, named, zxid_of};
 use super::lives::Lives;
 use crate::harness::ensemble::{Ensemble, MEMBERS};
 use crate::harness::wait::{PATIENCE, eventually};
@@ -120,6 +122,43 @@ fn is_same(row: &Row, known: &Row) -> bool {
         && (row.acquired_at.is_none() || row.acquired_at == known.acquired_at)
 }
 
+/// Damages files of a folder: bits, zeros, ends, whole files.
+fn damage(folder: &Path) {
+    for _ in 0..3 {
+        let names = [named(folder, "log."), named(folder, "snapshot.")].concat();
+        let Some(name) = fastrand::choice(names) else { return };
+        let path = folder.join(name);
+        let mut bytes = fs::read(&path).expect("the file");
+        let written = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0);
+        let at = fastrand::usize(..=written);
+        match fastrand::u8(..4) {
+            0 => bytes[at] ^= 1 << fastrand::u8(..8),
+            1 => bytes[at..written.min(at + 900)].fill(0),
+            2 => bytes.truncate(at),
+            _ => {
+                fs::remove_file(path).expect("removed");
+                continue;
+            }
+        }
+        fs::write(path, bytes).expect("written");
+    }
+}
+
+/// Asserts that damage to two of the members costs nothing.
+async fn agree_when_damaged(folders: &[PathBuf]) {
+    let paths: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
+    let truth = Lives::of_members(&paths).rows(&LOCKS);
+    for whole in 0..folders.len() {
+        let copies: Vec<TempDir> = folders.iter().map(|folder| copied(folder, |_| true)).collect();
+        for (_, copy) in copies.iter().enumerate().filter(|(member, _)| *member != whole) {
+            damage(copy.path());
+        }
+        let together = Import::of(&copies.iter().map(TempDir::path).collect::<Vec<_>>()).await;
+        assert_eq!(together.gaps(), vec![], "{:?}", together.damaged());
+        assert_eq!(together.rows, truth, "{:?}", together.damaged());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn members_that_were_killed_and_came_back_tell_the_same() {
     let mut ensemble = block_in_place(|| Ensemble::with(&["snapCount=150"]));
@@ -144,6 +183,7 @@ async fn members_that_were_killed_and_came_back_tell_the_same() {
     settled(&ensemble, &folders).await;
     let gaps = agree(&folders).await;
     println!("gaps of the members: {gaps:?}");
+    agree_when_damaged(&folders).await;
 }
 
 /// A member that comes back after very many transactions gets a snapshot in place of their log. If

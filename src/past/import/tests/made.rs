@@ -1,8 +1,13 @@
 //! Files that are made by hand: what stood, and what is missing.
 
-use super::Folder;
-use super::made_files::{Log, snapshot, time};
+use std::fs;
+
+use super::made_files::{Log, empty_snapshot, snapshot, time};
+use super::{Folder, all};
+use crate::import::{Certainty, Defect, ImportError, Proof, ServerFiles, import};
 use crate::record::Store;
+use lockscope_base::znode::Zxid;
+use lockscope_model::ensemble::EnsembleEventKind;
 
 fn node(number: i32) -> String {
     format!("/lock/_c_00000000-0000-4000-8000-000000000001-lock-{number:010}")
@@ -120,4 +125,111 @@ fn a_server_that_has_just_begun_has_no_past() {
     let folder = Folder::of(&[("snapshot.0", &snapshot(&[], (0, 0), None))]);
     let error = folder.import().expect_err("nothing");
     assert!(error.to_string().starts_with("the files have no transaction of that time"), "{error}");
+}
+
+fn log_from(begin: i64) -> Log {
+    Log::new().creates(begin, "/lock", 1)
+}
+
+/// The end of an epoch is known by its successor, and not by the numbers: what is lost there shows
+/// nowhere.
+#[test]
+fn an_epoch_whose_end_nothing_proves_is_a_possible_gap() {
+    let (first, second) = (1_i64 << 32, 2_i64 << 32);
+    let before = log_from(first + 1).creates(first + 2, &node(0), 1).0;
+    let after = Log::new().creates(second + 1, "/x", 1).0;
+    let told = Folder::of(&[("log.100000001", &before), ("log.200000001", &after)]).import().unwrap();
+    let [missing] = told.imported.missing[..] else { panic!("{:?}", told.imported) };
+    assert_eq!((missing.after.0, missing.before.0), (first + 2, second + 1));
+    assert_eq!(missing.certainty, Certainty::Possible);
+    // Nobody names the holder again, so nothing is known from then on.
+    let [gap] = &told.history.gaps[..] else { panic!("{:?}", told.history.gaps) };
+    assert_eq!((gap.from.0, gap.to), (time(first + 2), None));
+    assert!(gap.reason.starts_with("nothing proves that epoch 1 ended with 0x100000002"), "{}", gap.reason);
+    let [covered] = told.imported.covered[..] else { panic!("{:?}", told.imported.covered) };
+    assert_eq!(covered.to.0.0, first + 2);
+}
+
+#[test]
+fn a_log_that_goes_on_into_the_next_epoch_proves_the_end_of_the_last_one() {
+    let (first, second) = (1_i64 << 32, 2_i64 << 32);
+    let log = log_from(first + 1).creates(first + 2, &node(0), 1).deletes(second + 1, &node(0));
+    let told = Folder::of(&[("log.100000001", &log.0), ("snapshot.0", &empty_snapshot())]).import().unwrap();
+    assert_eq!(told.imported.missing, []);
+    assert_eq!(told.imported.covered.iter().map(|covered| covered.proof).collect::<Vec<_>>(), [Proof::Log]);
+    // Without a snapshot from before, the member may have got one in between.
+    let told = Folder::of(&[("log.100000001", &log.0)]).import().unwrap();
+    assert_eq!(told.imported.missing.len(), 1);
+}
+
+#[test]
+fn a_hole_of_zeros_in_a_log_is_a_gap() {
+    let log = log_from(1).creates(2, &node(0), 1);
+    let (from, log) = (log.0.len(), log.deletes(3, &node(0)).creates(4, &node(1), 2));
+    let (until, log) = (log.0.len(), log.deletes(5, &node(1)).creates(6, &node(2), 3).deletes(7, &node(2)));
+    let mut bytes = log.0;
+    bytes[from..until].fill(0);
+    bytes.resize(bytes.len() + 1_000, 0);
+    let told = Folder::of(&[("log.1", &bytes)]).import().unwrap();
+    let gaps: Vec<_> = told.imported.missing.iter().map(|gap| (gap.after.0, gap.before.0, gap.certainty)).collect();
+    assert_eq!(gaps, [(2, 5, Certainty::Certain)]);
+    assert!(matches!(told.imported.defects[..], [Defect::Damaged { .. }]), "{:?}", told.imported.defects);
+    assert!(told.rows().iter().all(|row| !row.contains("open") || row.contains("00 held 2")), "{:?}", told.rows());
+}
+
+#[test]
+fn a_damaged_head_costs_no_transaction_and_a_file_without_one_is_named() {
+    let log = log_from(1).creates(2, &node(0), 1).deletes(3, &node(0)).0;
+    let mut damaged = log.clone();
+    damaged[1] ^= 4;
+    let told = Folder::of(&[("log.1", &damaged), ("log.9", b"a log of another program")]).import().unwrap();
+    assert_eq!(short(&told.rows()), ["00 held 2 released 3"]);
+    let [Defect::BadHead { .. }, Defect::NotALog { .. }] = &told.imported.defects[..] else {
+        panic!("{:?}", told.imported.defects)
+    };
+    let refused = Folder::of(&[("log.9", b"a log of another program")]).import().unwrap_err();
+    assert!(refused.to_string().contains("is no file of a ZooKeeper server"), "{refused}");
+}
+
+#[test]
+fn two_ensembles_are_not_one() {
+    let folder = Folder::of(&[]);
+    let put = |name: &str, log: Log| {
+        let at = folder.path(name);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        fs::write(at, log.0).unwrap();
+    };
+    let import = |one: &str, other: &str| {
+        let places = [one, other].map(|name| folder.path(name));
+        import(ServerFiles::find(&places).unwrap(), &folder.path("history.db"), &all(), &mut |_| true)
+    };
+    let long = |begin: i64, from: i64, mut log: Log| {
+        for at in 0..20 {
+            log = log.creates_at(begin + at, from + at * 500, &format!("/x{at}"));
+        }
+        log
+    };
+    put("a/log.1", log_from(1).creates(2, &node(0), 1));
+    put("b/log.1", log_from(1).creates_at(2, 9, &node(0)));
+    let refused = import("a", "b").unwrap_err();
+    assert!(matches!(refused, ImportError::OtherEnsemble { .. }), "another time of one transaction: {refused}");
+    // No transaction is in both, and both wrote at the same time.
+    put("c/log.1", long(1, 1_000, Log::new()));
+    put("d/log.300000001", long(0x3_0000_0001, 1_200, Log::new()));
+    let refused = import("c", "d").unwrap_err();
+    assert!(matches!(refused, ImportError::OtherEnsemble { .. }), "{refused}");
+    assert!(refused.to_string().contains("are of different ensembles"), "{refused}");
+    assert!(!folder.path("history.db").exists());
+}
+
+#[test]
+fn a_clock_that_was_set_back_is_named_and_recorded() {
+    let log = log_from(1).deletes_at(2, 400 * 86_400_000, "/x").creates(3, &node(0), 1).deletes(4, &node(0));
+    let told = Folder::of(&[("log.1", &log.0)]).import().unwrap();
+    let [Defect::ClockSetBack { zxid: Zxid(3), by }] = told.imported.defects[..] else {
+        panic!("{:?}", told.imported.defects)
+    };
+    assert_eq!(by.as_secs(), 400 * 86_400 - 1);
+    let events: Vec<_> = told.history.ensemble.iter().map(|event| event.what).collect();
+    assert_eq!(events, [EnsembleEventKind::ClockSetBack]);
 }

@@ -5,14 +5,14 @@ use lockscope_base::wire::{Writer, op};
 /// The session of the contenders.
 pub const SESSION: i64 = 0x0100_0000_0000_0007;
 
-fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+pub fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
     write(&mut out);
     out
 }
 
 /// The checksum of both kinds of files.
-fn adler(bytes: &[u8]) -> u32 {
+pub fn adler(bytes: &[u8]) -> u32 {
     let (low, high) = bytes.iter().fold((1_u32, 0_u32), |(low, high), byte| {
         let low = (low + u32::from(*byte)) % 65_521;
         (low, (high + low) % 65_521)
@@ -60,7 +60,16 @@ impl Log {
 
     /// A session creates an ephemeral node; `ever` children has the parent had.
     pub fn creates(self, zxid: i64, path: &str, ever: i32) -> Self {
-        self.entry(zxid, (SESSION, 1), op::CREATE, |out| {
+        self.creates_as((zxid, time(zxid)), path, ever)
+    }
+
+    /// A session creates the first child of a node at a time.
+    pub fn creates_at(self, zxid: i64, at: i64, path: &str) -> Self {
+        self.creates_as((zxid, at), path, 1)
+    }
+
+    fn creates_as(self, at: (i64, i64), path: &str, ever: i32) -> Self {
+        self.entry_at(at, (SESSION, 1), op::CREATE, |out| {
             out.put_text(path);
             out.put_buffer(Some(b""));
             out.put_int(0);
@@ -121,7 +130,19 @@ pub fn snapshot(nodes: &[(&str, i64)], (ever, changed): (i32, i64), digest: Opti
     out
 }
 
-fn seal(out: &mut Vec<u8>) {
+/// The snapshot of an ensemble without a transaction.
+pub fn empty_snapshot() -> Vec<u8> {
+    let mut out = [&b"ZKSN\0\0\0\x02"[..], &(-1_i64).to_be_bytes(), &[0; 8]].concat();
+    out.put_text("");
+    out.put_buffer(Some(b""));
+    out.put_long(-1);
+    out.extend([0; 60]);
+    out.put_text("/");
+    seal(&mut out);
+    out
+}
+
+pub fn seal(out: &mut Vec<u8>) {
     out.put_long(i64::from(adler(out)));
     out.put_text("/");
 }

@@ -3,29 +3,18 @@
 use std::fs;
 use std::path::Path;
 
-use super::Folder;
 use super::made_files::Log;
-use crate::import::{ImportError, ImportOptions, Imported, ServerFiles, import};
+use super::{Folder, all};
+use crate::import::{ImportError, Imported, ServerFiles, import};
 use crate::record::Store;
 use crate::record::history::{History, HistoryQuery};
-use lockscope_base::znode::{TimeRange, Timestamp};
-use lockscope_model::diagnose::Thresholds;
 
 fn node(number: i32) -> String {
     format!("/lock/_c_00000000-0000-4000-8000-00000000000{number}-lock-{number:010}")
 }
 
 fn import_into(files: &Folder, store: &Path, mut goes_on: impl FnMut() -> bool) -> Result<Imported, ImportError> {
-    let options = ImportOptions {
-        roots: Vec::new(),
-        named: Vec::new(),
-        recipes: Vec::new(),
-        expected: Vec::new(),
-        thresholds: Thresholds::default(),
-        time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
-        with_data: true,
-    };
-    import(ServerFiles::find(&[files.0.path().to_owned()])?, store, &options, &mut |_| goes_on())
+    import(ServerFiles::find(&[files.0.path().to_owned()])?, store, &all(), &mut |_| goes_on())
 }
 
 fn ends(store: &Path) -> Vec<(String, &'static str)> {

@@ -326,6 +326,7 @@ impl StandingContenders {
             let id = row.contender.id();
             self.lock_entry(&name, Some(lock));
             let mut changed = false;
+            let mut seen = moment;
             if self.record(lock.id(), &id).is_none() {
                 let before = self
                     .displaced
@@ -334,9 +335,12 @@ impl StandingContenders {
                     .or_else(|| self.unfinished.remove(&name, row.contender));
                 let own_lock = self.locks.get(&lock.id()).map(|standing| Arc::clone(&standing.lock));
                 let Some(own_lock) = own_lock else { continue };
-                let record = match before {
-                    Some(record) => ContenderRecord { lock: own_lock, is_listed: false, ..record },
-                    None => self.found(own_lock, row, table, moment),
+                let record = if let Some(record) = before {
+                    ContenderRecord { lock: own_lock, is_listed: false, ..record }
+                } else {
+                    // It may have held before the gap, because its lock was not seen then either.
+                    seen.unseen_since = None;
+                    self.found(own_lock, row, table, moment)
                 };
                 if let Some(standing) = self.locks.get_mut(&lock.id()) {
                     standing.contenders.insert(id.clone(), record.into());
@@ -349,7 +353,7 @@ impl StandingContenders {
             record.look = look_number;
             changed |= record.reread(row, table, no_data);
             if row.state == ContenderState::Holds && record.acquired.is_none() {
-                record.acquires(held_since(row, table, moment).unwrap_or(moment.bounds()));
+                record.acquires(held_since(row, table, seen).unwrap_or(moment.bounds()));
                 self.tracer.acquired(record);
                 changed = true;
             }

@@ -105,6 +105,45 @@ fn a_file_that_is_torn_before_zeros_ends_there() {
 }
 
 #[test]
+fn a_hole_of_zeros_is_no_end() {
+    let records = records();
+    let mut whole = LOG[..whole_end()].to_vec();
+    whole.resize(LOG.len() + (300 << 10), 0);
+    for first in 0..records.len() - 1 {
+        for last in [first, first + 1] {
+            let mut bytes = whole.clone();
+            let (from, until) = (records[first].0.start, records[last].0.end);
+            bytes[from..until].fill(0);
+            let found = outcome(&mut open(&bytes));
+            assert_eq!(found.records.len(), records.len() - (last - first + 1));
+            let after = first.checked_sub(1).map(|before| Zxid(records[before].1));
+            match records.get(last + 1) {
+                None => assert_eq!(found.end, Some(LogEnd::Whole { offset: from as u64 })),
+                Some((_, next)) => {
+                    let damage = Damage {
+                        offset: from as u64,
+                        bytes: (until - from) as u64,
+                        after,
+                        next: Zxid(*next),
+                        ..found.damage[0]
+                    };
+                    assert_eq!((found.damage, damage.why), (vec![damage], Why::Zeros));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn other_bytes_behind_zeros_are_no_whole_end() {
+    let mut bytes = LOG[..whole_end()].to_vec();
+    bytes.resize(whole_end() + 1_000, 0);
+    bytes.extend(b"something else");
+    let end = outcome(&mut open(&bytes)).end;
+    assert_eq!(end, Some(LogEnd::Torn { offset: whole_end() as u64, why: Why::Zeros }));
+}
+
+#[test]
 fn an_entry_that_cannot_be_decoded_is_damage() {
     let mut file = head();
     put_record(&mut file, &set_data(1, b""));
