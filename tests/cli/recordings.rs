@@ -232,3 +232,30 @@ fn cut_never_replaces_a_file_and_names_a_missing_folder() {
     let (code, out, _) = ran(lockscope(home.path(), &["history", "--store", small.to_str().unwrap()]));
     assert_eq!(code, 0, "{out}");
 }
+
+#[test]
+fn a_check_says_what_a_recording_covers_and_exits_with_1_when_it_is_not_whole() {
+    let home = home();
+    let store = recording(home.path());
+    let path = store.to_str().expect("text");
+    let checked = |format: &str| ran(lockscope(home.path(), &["store", "check", path, "--format", format]));
+    let (code, text, said) = checked("table");
+    assert_eq!((code, said.as_str()), (0, ""), "{text}");
+    assert!(text.contains("It covers ") && text.contains(UNUSED_ADDRESS) && text.ends_with("It is whole.\n"), "{text}");
+    let facts: Value = serde_json::from_str(&checked("json").1).expect("JSON");
+    assert_eq!((&facts["whole"], &facts["runs"][0]["connect"]), (&true.into(), &UNUSED_ADDRESS.into()), "{facts}");
+    assert!(facts["checked"]["entries"].as_u64() > Some(0) && facts["gaps"][0]["reason"].is_string(), "{facts}");
+
+    rusqlite::Connection::open(&store).and_then(|sql| sql.execute_batch("DELETE FROM chunk")).expect("damaged");
+    let (code, text, said) = checked("table");
+    assert_eq!((code, said.as_str()), (1, ""), "{text}");
+    assert!(text.contains("Wrong: ") && text.ends_with("It is not whole.\n"), "{text}");
+    let facts: Value = serde_json::from_str(&checked("json").1).expect("JSON");
+    assert_eq!(facts["whole"], false);
+    assert!(facts["defects"][0]["what"].as_str().is_some_and(|what| what.contains("entries")), "{facts}");
+
+    let none = home.path().join("none.db");
+    assert!(
+        refusal(home.path(), &["store", "check", none.to_str().expect("text")].map(str::to_owned)).contains("none.db")
+    );
+}

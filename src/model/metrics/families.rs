@@ -142,6 +142,8 @@ pub fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Enco
         .gauge(encoder, Some(process.changes_behind))?;
     family("lockscope_store_up", "1 while events are written into the recording, 0 while that fails.")
         .gauge(encoder, process.is_stored.map(u64::from))?;
+    family("lockscope_store_files_gone", "Files of the recording that were moved, removed or written by others.")
+        .counter(encoder, process.store_files_gone)?;
     if let Some(otlp) = process.otlp {
         let results = [("sent", otlp.sent), ("refused", otlp.refused), ("lost", otlp.lost)];
         family("lockscope_otlp_spans", "Spans for the collector, by what became of them.")

@@ -84,6 +84,9 @@ pub struct ProcessFigures {
     pub changes_behind: u64,
     /// Whether changes are written into the file; `None` without a file.
     pub is_stored: Option<bool>,
+    /// How often the file was moved, removed or written by others, and another one was begun;
+    /// `None` without a file.
+    pub store_files_gone: Option<u64>,
     /// The resident memory, in bytes; `None` where the system does not report it.
     pub resident_bytes: Option<u64>,
     /// The spans for a collector; `None` when none are sent.

@@ -196,7 +196,13 @@ fn the_series_are_named_as_documented() {
     fixture.goes("/a/lock-0000000001");
     let mut scrape = fixture.scrape();
     let otlp = Some(OtlpFigures { sent: 5, refused: 1, lost: 2, queued: 4 });
-    scrape.process = ProcessFigures { changes_behind: 3, is_stored: Some(true), resident_bytes: Some(4096), otlp };
+    scrape.process = ProcessFigures {
+        changes_behind: 3,
+        is_stored: Some(true),
+        store_files_gone: Some(1),
+        resident_bytes: Some(4096),
+        otlp,
+    };
     let text = to_plain_text(scrape).unwrap();
     let documented = include_str!("../../../assets/docs/metrics.md");
     for family in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()) {

@@ -15,7 +15,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -566,13 +565,6 @@ impl LockTable {
     #[must_use]
     pub fn with_expectations(mut self, expected: &[Expectation]) -> Self {
         self.elections.set_expectations(expected);
-        self
-    }
-
-    /// Returns the table with what [`promised_holds`](Elections::promised_holds) returned.
-    #[must_use]
-    pub fn with_promised_holds(mut self, promised: &[Option<Duration>]) -> Self {
-        self.elections.set_promised_holds(promised);
         self
     }
 

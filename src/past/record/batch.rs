@@ -9,9 +9,9 @@ use std::time::Duration;
 use rusqlite::{Connection, Transaction, params};
 
 use super::entry::{Chunk, EntryWriter, StoreEntry};
-use super::memory::MAX_RECORDED_ENTRIES;
+use super::memory::max_recorded_entries;
 use super::tables::TableRows;
-use super::{decode, entry};
+use super::{decode, entry, keyframe};
 use lockscope_base::znode::Timestamp;
 
 /// The entries of a segment for each contender: with many contenders the keyframe is large, and the
@@ -42,6 +42,8 @@ pub struct GrowingSegment {
     from: Timestamp,
     writer: EntryWriter,
     bounds: SegmentBounds,
+    /// The most memory of its entries in a reader, in bytes.
+    most_memory: u64,
     entries: u64,
     unwritten_entries: u64,
     /// Bytes that were passed to the writer.
@@ -53,14 +55,15 @@ impl GrowingSegment {
     pub fn new(from: Timestamp, contenders: usize, bounds: SegmentBounds) -> Self {
         let entries = bounds.entries.max(contenders as u64 * ENTRIES_PER_CONTENDER);
         let bounds = SegmentBounds { entries, ..bounds };
-        Self { from, writer: EntryWriter::new(from), bounds, entries: 0, unwritten_entries: 0, written: 0 }
+        let (writer, most_memory) = (EntryWriter::new(from), max_recorded_entries(contenders as u64));
+        Self { from, writer, bounds, most_memory, entries: 0, unwritten_entries: 0, written: 0 }
     }
 
     /// Returns whether the next entry belongs in another segment.
     pub fn is_full(&self, now: Timestamp) -> bool {
         let SegmentBounds { entries, bytes, age } = self.bounds;
         let all_bytes = self.written + self.writer.chunk_len() as u64;
-        let fills_memory = self.writer.memory() >= MAX_RECORDED_ENTRIES;
+        let fills_memory = self.writer.memory() >= self.most_memory;
         self.entries >= entries || all_bytes >= bytes || fills_memory || now.since(self.from) >= age
     }
 
@@ -109,19 +112,10 @@ impl Batch {
         Self { begins: None, entries: Vec::new(), count: 0, rows, until, ends: false, is_packed: false }
     }
 
-    /// Returns whether the state at the beginning fits into a reader's memory. Must be called
-    /// before the batch is compressed.
-    pub(super) fn can_be_read(&self) -> bool {
-        self.is_packed || self.begins.as_ref().is_none_or(|start| entry::is_readable(&start.state))
-    }
-
-    /// Compresses the batch, once.
+    /// Compresses the entries, once.
     pub(super) fn pack(&mut self) -> rusqlite::Result<()> {
         if !self.is_packed {
             self.entries = pack(&self.entries)?;
-            if let Some(start) = &mut self.begins {
-                start.state = pack(&start.state)?;
-            }
             self.is_packed = true;
         }
         Ok(())
@@ -129,7 +123,12 @@ impl Batch {
 
     /// Returns the size of the stream's part, in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        (self.entries.len() + self.begins.as_ref().map_or(0, |start| start.state.len())) as u64
+        self.entries.len() as u64 + self.keyframe_bytes()
+    }
+
+    /// Returns how many of these are the state at the beginning.
+    pub(super) fn keyframe_bytes(&self) -> u64 {
+        self.begins.as_ref().map_or(0, |start| start.state.len()) as u64
     }
 }
 
@@ -138,7 +137,7 @@ impl Batch {
 pub(super) struct SegmentStart {
     /// The beginning of the segment.
     pub from: Timestamp,
-    /// The state before the first entry, uncompressed until [`Batch::pack`].
+    /// The state before the first entry, compressed.
     pub state: Vec<u8>,
     /// The ensemble, if entries are missing between the previous segment and this one.
     pub new_run: Option<Arc<str>>,
@@ -191,8 +190,7 @@ impl WritePlace {
         let new = "INSERT INTO segment (run, from_ms, until_ms, entries) VALUES (?1, ?2, ?2, 0)";
         transaction.execute(new, params![self.run, start.from.0])?;
         let segment = transaction.last_insert_rowid();
-        let new = "INSERT INTO keyframe (segment, state) VALUES (?1, ?2)";
-        transaction.execute(new, params![segment, start.state])?;
+        keyframe::put(transaction, segment, &start.state)?;
         (self.segment, self.chunks) = (Some(segment), 0);
         Ok(())
     }
@@ -202,15 +200,11 @@ impl WritePlace {
 fn put_together(transaction: &Transaction<'_>, segment: i64) -> rusqlite::Result<()> {
     let mut query = transaction.prepare_cached("SELECT entries FROM chunk WHERE segment = ?1 ORDER BY number")?;
     let chunks: Vec<Vec<u8>> = query.query_map([segment], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let mut whole = Chunk::default();
-    for chunk in chunks {
-        // A chunk that was damaged on the disk stays as it is, with the others.
-        let Ok(chunk) = decode::unpack(&chunk).and_then(|bytes| Chunk::from_bytes(&bytes)) else { return Ok(()) };
-        whole.append(chunk);
-    }
+    // A chunk that was damaged on the disk stays as it is, with the others.
+    let Ok(whole) = entry::merge(&chunks) else { return Ok(()) };
     transaction.prepare_cached("DELETE FROM chunk WHERE segment = ?1")?.execute([segment])?;
     let insert = "INSERT INTO chunk (segment, number, entries) VALUES (?1, 0, ?2)";
-    transaction.prepare_cached(insert)?.execute(params![segment, pack(&whole.to_bytes())?])?;
+    transaction.prepare_cached(insert)?.execute(params![segment, whole])?;
     Ok(())
 }
 

@@ -83,7 +83,7 @@ impl BatchRecorder {
         let at = self.clock.seen(now);
         self.before(at, table, diagnosis);
         let change = if self.with_data { change } else { without_data(change, table) };
-        self.entry(at, &StoreEntry::Change(Cow::Borrowed(&change)));
+        self.entry(at, &StoreEntry::Change(Cow::Borrowed(&change)), table);
         let happenings = table.apply(change, at);
         self.tables.happened(&happenings, table, at);
         (at, happenings)
@@ -99,7 +99,7 @@ impl BatchRecorder {
     ) -> (Timestamp, FindingChanges) {
         let at = self.at(now, table);
         self.before(at, table, diagnosis);
-        self.entry(at, &StoreEntry::Examined);
+        self.entry(at, &StoreEntry::Examined, table);
         let changes = diagnosis.examine(table, at);
         self.tables.findings_changed(&changes, table, at);
         (at, changes)
@@ -115,7 +115,7 @@ impl BatchRecorder {
     ) -> Vec<Arc<Finding>> {
         let at = self.at(now, table);
         self.before(at, table, diagnosis);
-        self.entry(at, &StoreEntry::FindingsForgotten);
+        self.entry(at, &StoreEntry::FindingsForgotten, table);
         let cleared = diagnosis.start_over();
         let changes = FindingChanges { raised: Vec::new(), cleared };
         self.tables.findings_changed(&changes, table, at);
@@ -225,10 +225,12 @@ impl BatchRecorder {
         }
     }
 
-    fn entry(&mut self, at: Timestamp, entry: &StoreEntry<'_>) {
-        // An entry that cannot be encoded would count as a gap; there is no such entry.
+    /// Adds an entry. One that is too large is left out: answers of servers with very many watches.
+    /// Its effect is in the next keyframe, with which another run begins, so that it is read.
+    fn entry(&mut self, at: Timestamp, entry: &StoreEntry<'_>, table: &LockTable) {
         if self.segment.as_mut().is_some_and(|segment| segment.push(at, entry).is_err()) {
-            (self.segment, self.start, self.misses_entries) = (None, None, true);
+            self.misses_entries = true;
+            self.end_batch(at, table, true);
         }
     }
 

@@ -1,10 +1,11 @@
 //! Writes batches into the file of a recording, or into memory.
 //!
 //! Batches that cannot be written are kept, and tried again after growing pauses, until there are
-//! too many of them. An earlier recording can be put before the beginning of one in memory.
+//! too many of them. A file that was moved, removed or written by others is left, and another one
+//! is begun. An earlier recording can be put before the beginning of one in memory.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -13,12 +14,14 @@ use rusqlite::{Connection, params};
 use super::batch::{Batch, WritePlace};
 use super::batch_recorder::BatchRecorder;
 use super::bounds::{RecordOptions, SpaceKeeper, used_bytes};
+use super::file_identity::{FileFate, FileId, dated_beside};
 use super::memory::RowMemory;
 use super::past::segment_info;
-use super::store::{Store, StoreError};
+use super::store::{Claim, LeftFile, Store, StoreError};
 use super::tables::{RowSource, TableRecorder, TableWriter};
-use super::{Past, SegmentInfo, store};
-use lockscope_base::znode::Timestamp;
+use super::{Past, SegmentInfo, keyframe, store};
+use lockscope_base::znode::{TimeRange, Timestamp};
+use lockscope_model::report::rfc3339;
 
 /// The number of attempts to write the end of a recording, and the pause after each.
 const LAST_TRIES: u32 = 5;
@@ -29,11 +32,39 @@ const LAST_PAUSE: Duration = Duration::from_millis(400);
 #[derive(Debug)]
 pub struct BatchWriter {
     store: Store,
-    with_data: bool,
+    /// Where the recording was begun, and is begun again.
+    home: PathBuf,
+    options: RecordOptions,
     space: SpaceKeeper,
     place: WritePlace,
     table_writer: TableWriter,
     unwritten: Unwritten,
+    /// The time that the file covers; `None` while it is empty.
+    recorded: Option<TimeRange>,
+    /// The file that went, until another one is begun.
+    gone: Option<GoneFile>,
+    /// What became of the file in the last round, as a sentence.
+    file_news: Option<String>,
+    /// How often the file went.
+    files_gone: u64,
+    has_lost: bool,
+}
+
+/// A file that is not written any more.
+#[derive(Debug)]
+struct GoneFile {
+    path: PathBuf,
+    fate: FileFate,
+    /// The file, if the recording may go on in it.
+    id: Option<FileId>,
+    /// Whether the file has everything that was written into it.
+    is_whole: bool,
+    /// The beginning of the time that no file has for certain.
+    from: Timestamp,
+    /// What became of it, as a sentence.
+    sentence: String,
+    /// The name of the file that follows where the path is taken.
+    sibling: Option<PathBuf>,
 }
 
 /// Batches that were given up.
@@ -58,6 +89,7 @@ impl BatchWriter {
     pub(crate) fn create_alone(path: &Path, options: RecordOptions) -> Result<Self, StoreError> {
         let mut writer = Self::create(path, options)?;
         writer.sql(|sql| store::write_alone(sql))?;
+        writer.store.is_for_nobody_else();
         Ok(writer)
     }
 
@@ -71,8 +103,21 @@ impl BatchWriter {
         let space = SpaceKeeper::new(options.bounds, store.is_in_memory());
         store.sql(|sql| space.limit(sql))?;
         store.sql(|sql| store::set_cache(sql, options.bounds.max_bytes))?;
-        let (table_writer, unwritten) = (TableWriter::default(), Unwritten::default());
-        Ok(Self { store, with_data: options.with_data, space, place, table_writer, unwritten })
+        let recorded = store.sql(|sql| recorded(sql))?;
+        Ok(Self {
+            home: store.path().to_owned(),
+            store,
+            options,
+            space,
+            place,
+            table_writer: TableWriter::default(),
+            unwritten: Unwritten::default(),
+            recorded,
+            gone: None,
+            file_news: None,
+            files_gone: 0,
+            has_lost: false,
+        })
     }
 
     /// Creates the recorder for this writer and one ensemble, given by its servers and chroot.
@@ -83,12 +128,12 @@ impl BatchWriter {
     /// Creates a recorder like [`recorder`](Self::recorder), for changes from elsewhere.
     pub(crate) fn recorder_of(&mut self, connect: &str, source: RowSource) -> Result<BatchRecorder, StoreError> {
         let tables = self.tables()?.of_source(source);
-        Ok(BatchRecorder::new(connect, tables, self.space.segment_bounds(), self.with_data))
+        Ok(BatchRecorder::new(connect, tables, self.space.segment_bounds(), self.options.with_data))
     }
 
     /// Resumes the tables from the rows in the file.
     pub(super) fn tables(&mut self) -> Result<TableRecorder, StoreError> {
-        let (with_data, in_memory) = (self.with_data, self.store.is_in_memory());
+        let (with_data, in_memory) = (self.options.with_data, self.store.is_in_memory());
         let tables = self.store.sql(|sql| TableRecorder::resume(sql, !with_data))?;
         // A replay within the program reads the segments, not the tables.
         Ok(if in_memory { tables.without_contenders() } else { tables })
@@ -116,9 +161,15 @@ impl BatchWriter {
     }
 
     /// Takes batches, oldest first, and writes as much as possible. The rest is kept and retried
-    /// with growing pauses. When too much is kept, all of it is lost and returned as such.
+    /// with growing pauses. When too much is kept, all of it is lost and returned as such; so is
+    /// what a file had that is gone. Looks at the file first, which costs a few system calls.
     pub fn write_batches(&mut self, batches: Vec<Batch>, now: Timestamp) -> Option<LostBatches> {
         self.unwritten.extend(batches);
+        self.file_news = None;
+        self.leave_foreign_file(now);
+        if self.gone.is_some() {
+            return self.begin_again(now);
+        }
         if !self.unwritten.is_empty() && self.unwritten.is_due(now) {
             let written = self.write(now);
             self.unwritten.tried(written, now);
@@ -131,16 +182,24 @@ impl BatchWriter {
         Some(LostBatches { from: self.unwritten.clear(), reason, tables: self.tables().ok() })
     }
 
-    /// Writes the last batches. Fails when they cannot be written within two seconds.
+    /// Writes the last batches. Fails when they cannot be written within two seconds. A file that is
+    /// gone by then is no failure: see [`file_news`](Self::file_news).
     pub fn finish(&mut self, batches: Vec<Batch>, now: Timestamp) -> Result<(), StoreError> {
         self.unwritten.extend(batches);
-        for _ in 1..LAST_TRIES {
-            if self.write(now).is_ok() {
-                return Ok(());
+        self.file_news = None;
+        self.leave_foreign_file(now);
+        for tried in 1..=LAST_TRIES {
+            if self.gone.is_some() {
+                break;
             }
-            thread::sleep(LAST_PAUSE);
+            match self.write(now) {
+                Ok(()) => break,
+                Err(error) if tried == LAST_TRIES => return Err(error),
+                Err(_) => thread::sleep(LAST_PAUSE),
+            }
         }
-        self.write(now)
+        self.leave_foreign_file(now);
+        Ok(())
     }
 
     /// Writes the last batches. The result is one file that needs no files beside it. Returns the
@@ -157,32 +216,52 @@ impl BatchWriter {
         })
     }
 
+    /// Returns the path of the file.
+    pub(super) fn path(&self) -> &Path {
+        self.store.path()
+    }
+
     /// Returns the reason why nothing is written at the moment, as a sentence.
     pub fn trouble(&self) -> Option<&str> {
-        self.unwritten.trouble()
+        self.file_news().or(self.unwritten.trouble())
     }
 
     /// Writes the batches one by one, until one fails.
     fn write(&mut self, now: Timestamp) -> Result<(), StoreError> {
         while let Some(batch) = self.unwritten.first() {
             let has_ended = batch.ends;
-            if !batch.can_be_read() {
-                return Err(StoreError::TooManyLocks(self.store.path().to_owned()));
-            }
             self.store.sql(|_| batch.pack())?;
-            self.space.make_room(&mut self.store, batch.bytes())?;
-            let mut written = add(&mut self.store, self.place, &mut self.table_writer, batch);
-            if written.as_ref().is_err_and(StoreError::is_full) && self.keep(now, true)? {
-                let Some(batch) = self.unwritten.first() else { return Ok(()) };
-                written = add(&mut self.store, self.place, &mut self.table_writer, batch);
+            let bytes = batch.bytes();
+            while let Err(error) = self.space.make_room(&mut self.store, bytes) {
+                if !matches!(error, StoreError::NoRoom { .. }) || !self.keep(now, true)? {
+                    return Err(error);
+                }
+            }
+            let mut written = self.add_first();
+            while written.as_ref().is_err_and(StoreError::is_full) && self.keep(now, true)? {
+                written = self.add_first();
             }
             self.place = written?;
+            let until = self.unwritten.first().map(|batch| batch.until);
+            self.recorded = self.recorded.zip(until).map(|(known, to)| TimeRange { to: known.to.max(to), ..known });
             self.unwritten.written();
+            if self.recorded.is_none() {
+                self.recorded = self.store.sql(|sql| recorded(sql))?;
+            }
             if has_ended {
                 self.keep(now, false)?;
             }
+            self.store.remember()?;
         }
         Ok(())
+    }
+
+    /// Adds the oldest batch to the file. Returns the place of the next one.
+    fn add_first(&mut self) -> Result<WritePlace, StoreError> {
+        match self.unwritten.first() {
+            Some(batch) => add(&mut self.store, self.place, &mut self.table_writer, batch),
+            None => Ok(self.place),
+        }
     }
 
     /// Deletes what is too old or too much; when the file is full, always the oldest. Returns
@@ -192,8 +271,151 @@ impl BatchWriter {
         let deleted = self.store.sql(|sql| space.keep(sql, now, is_full))?;
         if deleted {
             self.table_writer.start_over();
+            self.recorded = self.store.sql(|sql| recorded(sql))?;
         }
         Ok(deleted)
+    }
+}
+
+impl BatchWriter {
+    /// Returns what became of the file in the last round, if it went, as a sentence.
+    pub fn file_news(&self) -> Option<&str> {
+        self.file_news.as_deref()
+    }
+
+    /// Returns how often the file went and another one was begun.
+    pub fn files_gone(&self) -> u64 {
+        self.files_gone
+    }
+
+    /// Returns whether a part of what was recorded is in no file any more.
+    pub fn has_lost(&self) -> bool {
+        self.has_lost
+    }
+
+    /// Returns whether the file is not ours any more. Its readers in this process must close it
+    /// before the next write, because `SQLite` shares what it knows of a file within a process.
+    pub fn is_file_gone(&mut self) -> bool {
+        self.gone.is_some() || self.store.look().is_some()
+    }
+
+    /// Leaves a file that is not ours any more. What waits is written into one that was moved.
+    fn leave_foreign_file(&mut self, now: Timestamp) {
+        if self.gone.is_some() {
+            return;
+        }
+        let Some(fate) = self.store.look() else { return };
+        let is_written = matches!(fate, FileFate::Moved | FileFate::LogRemoved) && self.write(now).is_ok();
+        let path = self.store.path().to_owned();
+        let left = self.store.leave(fate);
+        let error = left.as_ref().err().map(ToString::to_string);
+        let left = left.unwrap_or(LeftFile { id: None, is_whole: false, kept_log: None });
+        let is_whole = left.is_whole && (fate.leaves_the_file() || is_written || self.unwritten.is_empty());
+        let known = self.recorded.take();
+        let mut sentence = what_became(&path, fate, is_whole, known);
+        if let Some(log) = &left.kept_log {
+            sentence.extend(["; its write-ahead log is kept as ".to_owned(), log.display().to_string()]);
+        }
+        sentence.extend(error.map(|error| format!("; {error}")));
+        self.has_lost |= !is_whole && known.is_some();
+        self.files_gone += 1;
+        let from = known.map_or(now, |known| if is_whole { known.to } else { known.from });
+        let id = left.id.filter(|_| fate.leaves_the_file());
+        self.file_news = Some(sentence.clone());
+        self.gone = Some(GoneFile { path, fate, id, is_whole, from, sentence, sibling: None });
+    }
+
+    /// Goes on in the same file, if only its log went; else in a new file at the same path, or beside
+    /// it where the path is taken. Nothing is missing in a file that is whole; for another one, what
+    /// waits is lost.
+    fn begin_again(&mut self, now: Timestamp) -> Option<LostBatches> {
+        let mut gone = self.gone.take()?;
+        let next = match self.next_file(&mut gone, now) {
+            Ok(next) => next,
+            Err(error) => {
+                self.unwritten = Unwritten::default();
+                self.file_news = Some(format!("{}; nothing is written until this is mended: {error}", gone.sentence));
+                (self.has_lost, self.gone) = (true, Some(GoneFile { is_whole: false, ..gone }));
+                return None;
+            }
+        };
+        let goes_on = gone.is_whole && next.store.path() == gone.path && gone.id.is_some();
+        let file_news = Some(format!("{}; recording goes on in {}", gone.sentence, next.store.path().display()));
+        let (files_gone, mut has_lost) = (self.files_gone, self.has_lost);
+        has_lost |= !goes_on && gone.fate.leaves_the_file();
+        let (home, unwritten, place) =
+            (std::mem::take(&mut self.home), std::mem::take(&mut self.unwritten), self.place);
+        *self = Self { home, file_news, files_gone, has_lost, ..next };
+        if goes_on {
+            (self.unwritten, self.place) = (unwritten, place);
+            return None;
+        }
+        Some(LostBatches { from: gone.from, reason: reason(gone.fate).to_owned(), tables: self.tables().ok() })
+    }
+
+    fn next_file(&self, gone: &mut GoneFile, now: Timestamp) -> Result<Self, StoreError> {
+        let claim = |path: &Path, claim| Self::new(Store::claim(path, self.options.group_reads, claim)?, self.options);
+        if let Some(id) = gone.id {
+            match claim(&gone.path, Claim::Same(id)) {
+                Err(StoreError::Taken(_)) => gone.id = None,
+                same => return same,
+            }
+        }
+        match claim(&self.home, Claim::Empty) {
+            // Something is there that is not ours.
+            Err(_) if FileId::at(&self.home).is_ok_and(|at| at.is_some()) => {}
+            begun => return begun,
+        }
+        let of_home = |error: std::io::Error| StoreError::File { path: self.home.clone(), error: error.into() };
+        let sibling = match gone.sibling.take() {
+            Some(sibling) => sibling,
+            None => dated_beside(&self.home, now).map_err(of_home)?,
+        };
+        let begun = claim(&sibling, Claim::Empty);
+        gone.sibling = Some(sibling);
+        begun
+    }
+}
+
+/// Returns the time that a file covers; `None` when it is empty.
+fn recorded(sql: &Connection) -> rusqlite::Result<Option<TimeRange>> {
+    sql.query_row("SELECT min(from_ms), max(until_ms) FROM segment", [], |row| {
+        let (from, to): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
+        Ok(from.zip(to).map(|(from, to)| TimeRange { from: Timestamp(from), to: Timestamp(to) }))
+    })
+}
+
+/// Returns what became of a file and of the time that it covered, as a sentence.
+fn what_became(path: &Path, fate: FileFate, is_whole: bool, recorded: Option<TimeRange>) -> String {
+    let time = |at: Timestamp| rfc3339(at).unwrap_or_default();
+    let covered = recorded.map_or_else(
+        || "nothing".to_owned(),
+        |recorded| format!("what was recorded from {} to {}", time(recorded.from), time(recorded.to)),
+    );
+    let became = match (fate, is_whole) {
+        (FileFate::Moved, true) => format!("{covered} is in the file that was moved"),
+        (FileFate::Moved, false) => format!("a part of {covered} may be missing in the file that was moved"),
+        (FileFate::Removed, _) => format!("{covered} is lost, unless there is a copy"),
+        (FileFate::Overwritten, _) => format!("{covered} is lost"),
+        (FileFate::LogRemoved | FileFate::IndexTruncated | FileFate::LogTruncated, true) => {
+            format!("{covered} is in the file")
+        }
+        (FileFate::LogRemoved | FileFate::IndexTruncated | FileFate::LogTruncated, false) => {
+            format!("the end of {covered} is lost")
+        }
+    };
+    format!("{}: {}: {became}", path.display(), reason(fate))
+}
+
+/// Returns why entries are missing, as a part of a sentence.
+fn reason(fate: FileFate) -> &'static str {
+    match fate {
+        FileFate::Moved => "the file of the recording was moved away",
+        FileFate::Removed => "the file of the recording was removed",
+        FileFate::Overwritten => "the file of the recording was truncated or overwritten",
+        FileFate::LogRemoved => "the write-ahead log of the recording or its index was removed",
+        FileFate::LogTruncated => "the write-ahead log of the recording was truncated",
+        FileFate::IndexTruncated => "the index of the recording's write-ahead log was truncated",
     }
 }
 
@@ -216,7 +438,7 @@ fn add(
     added.map(|()| place)
 }
 
-/// The most bytes kept while the disk accepts no writes.
+/// The most bytes kept while the disk accepts no writes, besides the first keyframe among them.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// The first and the longest pause after a failed write.
@@ -267,7 +489,8 @@ impl Unwritten {
 
     /// Returns whether more is queued than may be kept.
     pub fn is_too_much(&self) -> bool {
-        self.trouble.is_some() && self.batches.iter().map(Batch::bytes).sum::<u64>() > MAX_BYTES
+        let first = self.batches.iter().map(Batch::keyframe_bytes).find(|bytes| *bytes > 0).unwrap_or(0);
+        self.trouble.is_some() && self.batches.iter().map(Batch::bytes).sum::<u64>() > MAX_BYTES + first
     }
 
     /// Records the outcome of an attempt.
@@ -307,9 +530,10 @@ impl BatchWriter {
         let until: i64 = self.sql(|sql| sql.query_row(first, [], |row| row.get(0)))?;
         let mut began = None;
         for segment in earlier.sql(|sql| segments(sql, until))? {
-            let (keyframe, chunks) = earlier.sql(|sql| content(sql, segment.id))?;
-            let bytes = keyframe.len() + chunks.iter().map(|(_, entries)| entries.len()).sum::<usize>();
-            let fits = self.sql(|sql| Ok(used_bytes(sql)? + bytes as u64 <= bound))?;
+            let (keyframe_bytes, chunks) =
+                earlier.sql(|sql| Ok((keyframe::bytes(sql, segment.id)?, chunks(sql, segment.id)?)))?;
+            let bytes = keyframe_bytes + chunks.iter().map(|(_, entries)| entries.len() as u64).sum::<u64>();
+            let fits = self.sql(|sql| Ok(used_bytes(sql)? + bytes <= bound))?;
             if !fits {
                 break;
             }
@@ -317,7 +541,7 @@ impl BatchWriter {
                 let query = "SELECT ifnull((SELECT connect FROM run WHERE id = ?1), '')";
                 sql.query_row(query, [segment.run], |row| row.get::<_, String>(0))
             })?;
-            self.sql(|sql| put_first(sql, &segment, &connect, &keyframe, &chunks))?;
+            earlier.sql(|earlier| Ok(self.sql(|sql| put_first(sql, &segment, &connect, earlier, &chunks))))??;
             began = Some(segment.from.0);
         }
         if let Some(began) = began {
@@ -371,11 +595,9 @@ fn segments(sql: &Connection, until: i64) -> rusqlite::Result<Vec<SegmentInfo>> 
 
 type Chunks = Vec<(i64, Vec<u8>)>;
 
-fn content(sql: &Connection, segment: i64) -> rusqlite::Result<(Vec<u8>, Chunks)> {
-    let keyframe = sql.query_row("SELECT state FROM keyframe WHERE segment = ?1", [segment], |row| row.get(0))?;
+fn chunks(sql: &Connection, segment: i64) -> rusqlite::Result<Chunks> {
     let mut chunks = sql.prepare_cached("SELECT number, entries FROM chunk WHERE segment = ?1 ORDER BY number")?;
-    let chunks = chunks.query_map([segment], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
-    Ok((keyframe, chunks))
+    chunks.query_map([segment], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 /// Inserts a segment with the smallest id. Its run has the id of the run in the other recording,
@@ -384,7 +606,7 @@ fn put_first(
     sql: &mut Connection,
     segment: &SegmentInfo,
     connect: &str,
-    keyframe: &[u8],
+    earlier: &Connection,
     chunks: &Chunks,
 ) -> rusqlite::Result<()> {
     let transaction = sql.transaction()?;
@@ -400,7 +622,7 @@ fn put_first(
         params![run, segment.from.0, segment.until.0, segment.entries],
     )?;
     let id = transaction.last_insert_rowid();
-    transaction.execute("INSERT INTO keyframe (segment, state) VALUES (?1, ?2)", params![id, keyframe])?;
+    keyframe::copy(earlier, segment.id, &transaction, id)?;
     for (number, entries) in chunks {
         let insert = "INSERT INTO chunk (segment, number, entries) VALUES (?1, ?2, ?3)";
         transaction.execute(insert, params![id, number, entries])?;

@@ -47,6 +47,8 @@ pub struct SpaceKeeper {
     file: Option<u64>,
     /// The most bytes in the log beside the file before they are moved into the file.
     room: Option<u64>,
+    /// The most bytes of the file and what lies beside it.
+    all: Option<u64>,
     /// How many of the oldest segments are deleted at once.
     at_once: u32,
 }
@@ -60,6 +62,9 @@ impl SpaceKeeper {
     /// and the overhead of a write, in bytes.
     const SPARE: u64 = 5 << 20;
 
+    /// What a write takes besides its bytes, and the index of the log, in bytes.
+    const OVERHEAD: u64 = 1 << 20;
+
     /// How many of the oldest segments of a file are deleted at once, so that transactions stay
     /// short.
     const AT_ONCE: u32 = 4;
@@ -67,11 +72,12 @@ impl SpaceKeeper {
     pub fn new(Bounds { keep, max_bytes }: Bounds, in_memory: bool) -> Self {
         if in_memory {
             // Nothing lies beside memory; a segment must still be a small part of the total.
-            return Self { keep, file: max_bytes, room: max_bytes.map(|most| most / 2), at_once: 1 };
+            return Self { keep, file: max_bytes, room: max_bytes.map(|most| most / 2), all: max_bytes, at_once: 1 };
         }
         let beside = max_bytes.map(|most| (most / 8).max(Self::MIN_BESIDE));
         let file = max_bytes.zip(beside).map(|(most, beside)| most.saturating_sub(beside));
-        Self { keep, file, room: beside.map(|beside| beside.saturating_sub(Self::SPARE)), at_once: Self::AT_ONCE }
+        let room = beside.map(|beside| beside.saturating_sub(Self::SPARE));
+        Self { keep, file, room, all: max_bytes, at_once: Self::AT_ONCE }
     }
 
     /// Returns the largest size of the file itself, in bytes.
@@ -94,19 +100,24 @@ impl SpaceKeeper {
         SegmentBounds { bytes: usual.bytes.min(bytes), ..usual }
     }
 
-    /// Makes room for `bytes` more in the log beside the file.
+    /// Makes room for `bytes` more in the log beside the file. Where many contenders stand, a state
+    /// takes more than the log usually may: it then takes what the file leaves of the whole.
     pub fn make_room(&self, store: &mut Store, bytes: u64) -> Result<(), StoreError> {
-        let Some(room) = self.room else { return Ok(()) };
+        let Some((room, all)) = self.room.zip(self.all) else { return Ok(()) };
         // A transaction may write as much again for the segment whose chunks it merges.
         let most = room / 2;
-        if bytes > most {
-            return Err(StoreError::NoRoom { path: store.path().to_owned(), bytes });
-        }
         if store.log_bytes() + bytes <= most {
             return Ok(());
         }
-        let blocked: i64 = store.sql(|sql| sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)))?;
-        if blocked == 0 { Ok(()) } else { Err(StoreError::LongRead(store.path().to_owned())) }
+        store.move_log()?;
+        let file = store.sql(|sql| {
+            free_pages(sql)?;
+            file_bytes(sql)
+        })?;
+        if bytes <= most || bytes.saturating_add(room / 4 + Self::OVERHEAD + file) <= all {
+            return Ok(());
+        }
+        Err(StoreError::NoRoom { path: store.path().to_owned(), bytes })
     }
 
     /// Deletes what is too old or too much, and frees the space; when the file is full, always
@@ -155,6 +166,12 @@ fn delete_oldest(sql: &mut Connection, at_once: u32, condition: &str, value: i64
     }
     transaction.commit()?;
     Ok(deleted > 0)
+}
+
+/// Returns the size of the file once the log is moved into it.
+fn file_bytes(sql: &Connection) -> rusqlite::Result<u64> {
+    let pragma = |name: &str| sql.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
+    Ok(pragma("page_count")? * pragma("page_size")?)
 }
 
 /// Returns how many bytes of the file are in use.

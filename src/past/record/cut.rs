@@ -91,6 +91,9 @@ pub enum CutError {
     /// The whole range is damaged.
     #[error("nothing of that time can be read: {0}")]
     Damaged(SegmentDamage),
+    /// A part of the range takes more memory than is allowed.
+    #[error("a part of that time cannot be read: {0}")]
+    NeedsMemory(SegmentDamage),
     /// The caller cancelled the cut.
     #[error("interrupted: nothing was written")]
     Interrupted,
@@ -258,6 +261,7 @@ impl Cutter<'_> {
                 }
                 entries.into_iter().peekable()
             }
+            SegmentRead::Damaged(damage @ SegmentDamage::NeedsMemory(_)) => return Err(CutError::NeedsMemory(damage)),
             SegmentRead::Damaged(damage) => {
                 self.damaged.push(DamagedSegment { segment: *segment, damage });
                 return Ok(());

@@ -13,7 +13,7 @@ use super::bounds::RecordOptions;
 use super::store::StoreError;
 use super::tables::GapRecord;
 use super::{BatchRecorder, PlayedEntry, RecordedState, StoreEntry};
-use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges, Thresholds};
 use lockscope_model::queue::{Change, Happening, LedBefore, LockId, LockTable};
 
@@ -146,6 +146,8 @@ impl LiveState {
 pub struct Recorder {
     batches: BatchRecorder,
     writer: BatchWriter,
+    /// What was given up since the start: the time from and until which, and the first reason.
+    lost: Option<(TimeRange, String)>,
 }
 
 impl Recorder {
@@ -153,7 +155,7 @@ impl Recorder {
     /// thread during disk access.
     pub fn start(path: &Path, connect: &str, options: RecordOptions) -> Result<Self, StoreError> {
         let mut writer = BatchWriter::create(path, options)?;
-        Ok(Self { batches: writer.recorder(connect)?, writer })
+        Ok(Self { batches: writer.recorder(connect)?, writer, lost: None })
     }
 
     /// Sets when segments end.
@@ -187,6 +189,10 @@ impl Recorder {
         let batches = self.batches.take_batches(now, table);
         if let Some(LostBatches { from, reason, tables }) = self.writer.write_batches(batches, now) {
             self.batches.lost(from, now, &reason, tables);
+            // What goes with a file is told by the writer, which knows whether it is lost.
+            if self.writer.file_news().is_none() {
+                self.lost.get_or_insert((TimeRange { from, to: now }, reason)).0.to = now;
+            }
         }
     }
 
@@ -195,19 +201,44 @@ impl Recorder {
         self.writer.trouble()
     }
 
+    /// Returns what became of the file in the last round, if it was moved, removed or written by
+    /// others, as a sentence.
+    pub fn file_news(&self) -> Option<&str> {
+        self.writer.file_news()
+    }
+
+    /// Returns how often that happened.
+    pub fn files_gone(&self) -> u64 {
+        self.writer.files_gone()
+    }
+
     /// Continues with another table, as after a new connection with other settings. Blocks the
     /// thread during disk access.
     pub fn start_over(&mut self, connect: &str, table: &LockTable, now: Timestamp) -> Result<(), StoreError> {
         self.writer.finish(self.batches.end(now, table), now)?;
+        self.writer.write_batches(Vec::new(), now);
         self.batches.start_over(connect, self.writer.tables()?);
         Ok(())
     }
 
-    /// Writes everything and ends the recording. Fails when that takes longer than two seconds.
-    /// Blocks the thread meanwhile.
-    pub fn stop(mut self, table: &LockTable, now: Timestamp) -> Result<(), StoreError> {
-        self.writer.finish(self.batches.end(now, table), now)
+    /// Writes everything and ends the recording. Fails when that takes longer than two seconds, or
+    /// when something could not be written since the start. Blocks the thread meanwhile.
+    pub fn stop(mut self, table: &LockTable, now: Timestamp) -> Result<RecordingEnd, StoreError> {
+        self.writer.finish(self.batches.end(now, table), now)?;
+        if let Some((time, reason)) = self.lost {
+            return Err(StoreError::Lost { path: self.writer.path().to_owned(), time, reason });
+        }
+        Ok(RecordingEnd { file_news: self.writer.file_news().map(str::to_owned), has_lost: self.writer.has_lost() })
     }
+}
+
+/// How a recording ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingEnd {
+    /// What became of the file in the last round, if it went, as a sentence.
+    pub file_news: Option<String>,
+    /// Whether a part of what was recorded is in no file any more, because a file went.
+    pub has_lost: bool,
 }
 
 #[cfg(test)]

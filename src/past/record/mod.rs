@@ -10,7 +10,8 @@
 //!
 //! A recording may come from others. Defects of a part are reported as [`SegmentDamage`], and the
 //! part is skipped. Reading takes a bounded amount of memory for any content: `memory.rs` has the
-//! bounds, and the recorder keeps within them.
+//! bounds. A recorder writes any state; a reader that needs more memory for it than is allowed says
+//! how much.
 
 mod batch;
 mod batch_recorder;
@@ -19,7 +20,9 @@ mod bounds;
 mod cut;
 mod decode;
 mod entry;
+mod file_identity;
 pub mod history;
+mod keyframe;
 mod live_state;
 mod memory;
 mod merge;
@@ -27,6 +30,7 @@ mod past;
 mod past_time;
 mod playback;
 mod store;
+mod store_check;
 pub mod tables;
 #[cfg(test)]
 mod tests;
@@ -38,12 +42,14 @@ pub use bounds::{Bounds, RecordOptions};
 pub use cut::{CutError, CutOptions, DamagedSegment, cut};
 pub use decode::SegmentDamage;
 pub use entry::{PlayedEntry, RecordedState, StoreEntry, TimedEntry};
-pub use live_state::{LiveState, LookOutcome, Recorder};
+pub use live_state::{LiveState, LookOutcome, Recorder, RecordingEnd};
+pub use memory::ReadMemory;
 pub use merge::{MergeError, Merged};
 pub use past::{Past, ReadError, SegmentInfo};
 pub use past_time::PastTime;
 pub use playback::{Playback, PlaybackStep, ReadSegment};
 pub use store::{Store, StoreError};
+pub use store_check::{CheckedRun, LookedAt, StoreCheck, StoreDefect, check_store};
 
 pub(crate) use merge::{LogCoverage, MergeTarget};
 pub(crate) use store::FILES_BESIDE;

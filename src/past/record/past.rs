@@ -6,15 +6,14 @@
 
 use std::path::Path;
 
-use rusqlite::types::{FromSqlError, Type};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use super::decode::DecodeBudget;
 use super::entry::{EntryReader, TimedEntry};
 use super::history::{PastContender, PastGap, rows};
-use super::memory::{MAX_SEGMENT, RowMemory};
+use super::memory::{ReadMemory, RowMemory};
 use super::store::Store;
-use super::{RecordedState, SegmentDamage, StoreError, store};
+use super::{RecordedState, SegmentDamage, StoreError, keyframe, store};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 use lockscope_model::diagnose::Severity;
@@ -79,23 +78,35 @@ pub(super) struct WholeSegment {
 #[derive(Debug)]
 pub struct Past {
     pub(super) store: Store,
+    memory: ReadMemory,
 }
 
 impl Past {
     /// Opens a recording. Blocks the thread during disk access, like all methods here.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { store: Store::open(path)? })
+        Ok(Self { store: Store::open(path)?, memory: ReadMemory::allowed() })
+    }
+
+    /// Lets reading take this memory.
+    #[cfg(test)]
+    pub(super) fn allowing(self, memory: ReadMemory) -> Self {
+        Self { memory, ..self }
     }
 
     /// Opens the recording of a store that is being written.
     pub(super) fn of(store: &Store) -> Result<Self, StoreError> {
-        Ok(Self { store: store.for_reading()? })
+        Ok(Self { store: store.for_reading()?, memory: ReadMemory::allowed() })
     }
 
     /// Opens the recording of a store with the store's own connection, which sees what is not
     /// committed yet.
     pub(super) fn of_writer(store: &Store) -> Self {
-        Self { store: store.with_same_connection() }
+        Self { store: store.with_same_connection(), memory: ReadMemory::allowed() }
+    }
+
+    /// Returns a recording that has nothing.
+    pub fn empty() -> Result<Self, StoreError> {
+        Ok(Self { store: Store::in_memory()?, memory: ReadMemory::allowed() })
     }
 
     /// Returns all segments, oldest first.
@@ -192,12 +203,15 @@ impl Past {
 
     /// Returns the same state, and its memory in bytes.
     fn measured_keyframe(&mut self, segment: i64) -> Result<(RecordedState, u64), ReadError> {
-        let query = "SELECT state FROM keyframe WHERE segment = ?1";
+        let memory = self.memory;
         self.part(|sql| {
-            let mut query = sql.prepare_cached(query)?;
-            let mut rows = query.query([segment])?;
-            let row = rows.next()?.ok_or(SegmentDamage::Keyframe)?;
-            Ok(RecordedState::read(blob(row)?)?)
+            let read = keyframe::read(sql, segment, |stream| RecordedState::read(stream, memory.state()))?;
+            match read.ok_or(SegmentDamage::Keyframe)? {
+                (Err(SegmentDamage::TooLarge), read) => {
+                    Err(exceeded(memory.needed_for_state(read, keyframe::bytes(sql, segment)?)).into())
+                }
+                (state, _) => Ok(state?),
+            }
         })
     }
 
@@ -220,21 +234,28 @@ impl Past {
         segment: &SegmentInfo,
         state: u64,
     ) -> Result<(Vec<TimedEntry>, u64), ReadError> {
-        let budget = DecodeBudget::new(MAX_SEGMENT.saturating_sub(state));
+        let memory = self.memory;
+        let budget = DecodeBudget::new(memory.segment().saturating_sub(state));
         let mut reader = EntryReader::new(segment.from, segment.entries, &budget);
         let query = "SELECT entries FROM chunk WHERE segment = ?1 ORDER BY number";
         self.part(|sql| {
             let mut query = sql.prepare_cached(query)?;
             let mut rows = query.query(params![segment.id])?;
             while let Some(row) = rows.next()? {
-                reader.chunk(blob(row)?)?;
+                match reader.chunk(keyframe::blob(row)?) {
+                    Err(SegmentDamage::TooLarge) => {
+                        let needed = memory.needed_for_entries(state, reader.count(), segment.entries);
+                        return Err(exceeded(needed).into());
+                    }
+                    read => read?,
+                }
             }
             Ok(())
         })?;
         let entries = reader.entries();
         // A chunk may be missing.
         let is_whole = entries.len() as u64 >= segment.entries;
-        if is_whole { Ok((entries, MAX_SEGMENT - budget.left())) } else { Err(SegmentDamage::Entries.into()) }
+        if is_whole { Ok((entries, memory.segment() - budget.left())) } else { Err(SegmentDamage::Entries.into()) }
     }
 
     /// Reads a part of a segment. Separates damage of the part from errors that prevent reading at
@@ -247,6 +268,11 @@ impl Past {
         })?;
         Ok(read?)
     }
+}
+
+/// Returns what to say of a segment that takes about so many bytes of memory, more than is allowed.
+fn exceeded(needed: u64) -> SegmentDamage {
+    if needed > ReadMemory::MOST { SegmentDamage::TooLarge } else { SegmentDamage::NeedsMemory(needed) }
 }
 
 /// Why a part cannot be read.
@@ -270,11 +296,6 @@ impl From<rusqlite::Error> for PartError {
             error => Self::Sqlite(error),
         }
     }
-}
-
-fn blob<'r>(row: &'r rusqlite::Row<'_>) -> rusqlite::Result<&'r [u8]> {
-    let wrong = |error: FromSqlError| rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, error.into());
-    row.get_ref(0)?.as_blob().map_err(wrong)
 }
 
 /// Reads the columns `id`, `run`, `from_ms`, `until_ms` and `entries`.

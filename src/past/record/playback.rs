@@ -69,7 +69,7 @@ impl SegmentReader {
             match self.past.measured_entries(segment, self.memory) {
                 // The played state may be smaller than everything that was ever added to it; the
                 // keyframe gives its actual size.
-                Err(ReadError::Damaged(SegmentDamage::TooLarge)) => {}
+                Err(ReadError::Damaged(SegmentDamage::TooLarge | SegmentDamage::NeedsMemory(_))) => {}
                 read => {
                     let (entries, memory) = read?;
                     (self.run, self.memory) = (Some(segment.run), memory);

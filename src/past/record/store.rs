@@ -12,10 +12,14 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
+use super::file_identity::{FileFate, FileId, FileIdentity, beside, is_log_moved, set_log_aside};
 use super::memory::{MAX_ROWS, MAX_VALUE, RowMemory};
-use super::tables;
+use super::{keyframe, tables};
+use lockscope_base::time::now;
+use lockscope_base::znode::TimeRange;
 use lockscope_files as files;
 use lockscope_files::{FileError, Sensitivity};
+use lockscope_model::report::rfc3339;
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +39,20 @@ pub struct Store {
     connection: Arc<Mutex<Connection>>,
     path: PathBuf,
     in_memory: bool,
-    _lock: Option<File>,
+    /// The file as its writer left it; `None` where nobody else knows of the file yet.
+    identity: Option<FileIdentity>,
+    lock: Option<File>,
+}
+
+/// Which file a recorder may write into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// Any recording, or a new file.
+    Any,
+    /// A new file, or an empty one.
+    Empty,
+    /// This one.
+    Same(FileId),
 }
 
 /// Why a recording cannot be written or read. Each text says what to do.
@@ -52,6 +69,12 @@ pub enum StoreError {
     /// Another program records into the file.
     #[error("{} is being recorded by another program: stop that one, or record into another file", .0.display())]
     InUse(PathBuf),
+    /// The file went with a part of the recording, right before its end.
+    #[error("{0}")]
+    Gone(String),
+    /// Another file stands where a recorder would go on.
+    #[error("{} is another file now, which is left alone: move it away", .0.display())]
+    Taken(PathBuf),
     /// The file is not a recording.
     #[error("{} is not a recording of lockscope: name a file that `lockscope record` made, or one that does not exist yet", .0.display())]
     NotARecording(PathBuf),
@@ -74,9 +97,6 @@ pub enum StoreError {
     /// The latest entries are in a file beside the recording, and cannot be read there.
     #[error("{} was not closed, and its last entries lie beside it in a read-only folder: copy it with {}-wal to a writable folder", .0.display(), .0.display())]
     NotClosed(PathBuf),
-    /// There are more locks than a keyframe holds.
-    #[error("{}: there are more locks and contenders than a recording holds (over 100,000): record fewer of them (--root)", .0.display())]
-    TooManyLocks(PathBuf),
     /// The requested rows exceed the memory bound.
     #[error("{}: the rows to read take more than {} MiB of memory: name a shorter time, or fewer rows", .0.display(), MAX_ROWS >> 20)]
     TooManyRows(PathBuf),
@@ -87,6 +107,17 @@ pub enum StoreError {
         path: PathBuf,
         /// The number of bytes to be written.
         bytes: u64,
+    },
+    /// A part of a recording that has ended was given up.
+    #[error("{} lacks what happened between {} and {}: {reason}; where the servers' transaction logs still have it, `lockscope import` fills it in",
+        path.display(), rfc3339(time.from).unwrap_or_default(), rfc3339(time.to).unwrap_or_default())]
+    Lost {
+        /// The path of the file.
+        path: PathBuf,
+        /// The time of the first and the last loss.
+        time: TimeRange,
+        /// The reason of the first loss, as a part of a sentence.
+        reason: String,
     },
     /// Another program reads without end.
     #[error("another program has been reading {} for too long, so later entries cannot be moved into it: end that program", .0.display())]
@@ -106,9 +137,29 @@ impl Store {
     /// missing. Fails while another program records into it. With `group_reads` the file's group
     /// may read it from now on. Blocks the thread during disk access.
     pub fn create(path: &Path, group_reads: bool) -> Result<Self, StoreError> {
+        Self::claim(path, group_reads, Claim::Any)
+    }
+
+    /// Opens a recording for writing, as [`create`](Self::create) does, if the file is the one that
+    /// is wanted.
+    pub(super) fn claim(path: &Path, group_reads: bool, claim: Claim) -> Result<Self, StoreError> {
         let file = files::append(path, Sensitivity::GroupSecret).map_err(|error| of_file(path, error))?;
-        let is_new = file.metadata().map_err(|error| of_file(path, error.into()))?.len() == 0;
         lock(&file, path)?;
+        let found = file.metadata().map_err(|error| of_file(path, error.into()))?;
+        let is_new = found.len() == 0;
+        let is_wanted = match claim {
+            Claim::Any => true,
+            Claim::Empty => is_new,
+            Claim::Same(id) => FileId::of(&found) == id,
+        };
+        if !is_wanted {
+            return Err(StoreError::Taken(path.to_owned()));
+        }
+        if is_new {
+            // It belongs to a file that was moved, and SQLite would delete it.
+            set_log_aside(path, now()).map_err(|error| of_file(path, error.into()))?;
+            remove_index(path).map_err(|error| of_file(path, error.into()))?;
+        }
         if group_reads {
             // SQLite gives new files beside the main one the same rights; files left by a killed
             // program have the old rights.
@@ -126,7 +177,12 @@ impl Store {
             store.sql(|connection| complete(connection))?;
         }
         store.sql(|connection| prepare_to_write(connection))?;
-        Ok(store)
+        if let Some(file) = &store.lock {
+            let sql = store.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            store.identity = Some(FileIdentity::new(path, file, &sql).map_err(|error| StoreError::of(path, error))?);
+        }
+        // Between the first look at the path and SQLite's it may have got another file.
+        if store.look().is_some() { Err(StoreError::Taken(path.to_owned())) } else { Ok(store) }
     }
 
     /// Opens an existing recording that is to be completed. Nothing is written by this. Fails while
@@ -170,7 +226,7 @@ impl Store {
         let path = Path::new("the memory of this program");
         let connection = Connection::open_in_memory().map_err(|error| StoreError::of(path, error))?;
         let connection = Arc::new(Mutex::new(connection));
-        let mut store = Self { connection, path: path.to_owned(), in_memory: true, _lock: None };
+        let mut store = Self { connection, path: path.to_owned(), in_memory: true, identity: None, lock: None };
         store.sql(create)?;
         store.sql(|connection| prepare_to_write(connection))?;
         Ok(store)
@@ -185,7 +241,7 @@ impl Store {
     /// yet can be read.
     pub(super) fn with_same_connection(&self) -> Self {
         let connection = Arc::clone(&self.connection);
-        Self { connection, path: self.path.clone(), in_memory: self.in_memory, _lock: None }
+        Self { connection, path: self.path.clone(), in_memory: self.in_memory, identity: None, lock: None }
     }
 
     fn connect(path: &Path, flags: OpenFlags, lock: Option<File>) -> Result<Self, StoreError> {
@@ -194,7 +250,67 @@ impl Store {
         connection.busy_timeout(BUSY_TIMEOUT).map_err(of_sqlite)?;
         distrust(&connection).map_err(of_sqlite)?;
         let connection = Arc::new(Mutex::new(connection));
-        Ok(Self { connection, path: path.to_owned(), in_memory: false, _lock: lock })
+        Ok(Self { connection, path: path.to_owned(), in_memory: false, identity: None, lock })
+    }
+
+    /// Looks whether the file is still the one that is written, as it was left.
+    pub(super) fn look(&mut self) -> Option<FileFate> {
+        let (identity, file) = (self.identity.as_mut()?, self.lock.as_ref()?);
+        identity.look(&self.path, file, &self.connection.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Remembers the file as it is after a write.
+    pub(super) fn remember(&mut self) -> Result<(), StoreError> {
+        let (Some(identity), Some(file)) = (&mut self.identity, &self.lock) else { return Ok(()) };
+        let sql = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        identity.written(&self.path, file, &sql).map_err(|error| StoreError::of(&self.path, error))
+    }
+
+    /// Stops to look after the file: it has no other readers, and will get another name.
+    pub(super) fn is_for_nobody_else(&mut self) {
+        self.identity = None;
+    }
+
+    /// Moves the log into the file, wherever both are by now.
+    pub(super) fn move_log(&mut self) -> Result<(), StoreError> {
+        let blocked: i64 = self.sql(|sql| sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)))?;
+        if blocked == 0 { Ok(()) } else { Err(StoreError::LongRead(self.path.clone())) }
+    }
+
+    /// Moves the log into the file, and returns whether all of it is there. A reader of an old state
+    /// prevents that.
+    fn moves_whole_log(&mut self) -> bool {
+        let frames: Result<(i64, i64), _> =
+            self.sql(|sql| sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok((row.get(1)?, row.get(2)?))));
+        frames.is_ok_and(|(all, moved)| all == moved)
+    }
+
+    /// Closes a file that is not ours any more, or whose log is not, and is an empty recording in
+    /// memory from now on. Says what became of the file's content.
+    ///
+    /// `SQLite` would move the log into the file and delete what lies beside the path: it is told
+    /// to leave both. A file that was moved, or lost its log, gets what the log has. Otherwise the
+    /// log gets another name: the file at its path would take it for its own.
+    pub(super) fn leave(&mut self, fate: FileFate) -> Result<LeftFile, StoreError> {
+        let is_whole = match fate {
+            FileFate::Moved | FileFate::LogRemoved => self.moves_whole_log(),
+            FileFate::LogTruncated => self.sql(|sql| is_log_moved(sql))?,
+            FileFate::IndexTruncated => true,
+            FileFate::Removed | FileFate::Overwritten => false,
+        };
+        self.sql(|sql| sql.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true))?;
+        let path = self.path.clone();
+        let identity = std::mem::replace(self, Self { path: path.clone(), ..Self::in_memory()? }).identity;
+        let kept_log = match (fate, &identity) {
+            (FileFate::IndexTruncated, _) => remove_index(&path).map(|()| None),
+            (FileFate::LogRemoved | FileFate::LogTruncated, _) => {
+                remove_index(&path).and_then(|()| set_log_aside(&path, now()))
+            }
+            (_, Some(identity)) => identity.take_log_away(&path, now()),
+            (_, None) => Ok(None),
+        };
+        let kept_log = kept_log.map_err(|error| of_file(&path, error.into()))?;
+        Ok(LeftFile { id: identity.map(|identity| identity.id()), is_whole, kept_log })
     }
 
     pub(super) fn is_in_memory(&self) -> bool {
@@ -228,6 +344,17 @@ impl Store {
             Err(error) => Err(StoreError::of(&self.path, error)),
         }
     }
+}
+
+/// A file that its recorder does not write any more.
+#[derive(Debug)]
+pub(super) struct LeftFile {
+    /// The file.
+    pub id: Option<FileId>,
+    /// Whether everything that was written is in the file.
+    pub is_whole: bool,
+    /// Where the log is kept.
+    pub kept_log: Option<PathBuf>,
 }
 
 impl StoreError {
@@ -298,15 +425,16 @@ fn of_file(path: &Path, error: FileError) -> StoreError {
     StoreError::File { path: path.to_owned(), error }
 }
 
-fn log_bytes(path: &Path) -> u64 {
-    fs::metadata(beside(path, "-wal")).map_or(0, |log| log.len())
+/// Removes the index of a log, which has no content of its own. Those who have it open keep it.
+fn remove_index(path: &Path) -> io::Result<()> {
+    match fs::remove_file(beside(path, "-shm")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
-/// Returns the path of a file that `SQLite` keeps beside a file, given its suffix.
-fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
+fn log_bytes(path: &Path) -> u64 {
+    fs::metadata(beside(path, "-wal")).map_or(0, |log| log.len())
 }
 
 /// Returns the URI by which `SQLite` reads a file that nobody changes.
@@ -328,7 +456,7 @@ fn immutable(path: &Path) -> PathBuf {
 const APPLICATION_ID: i64 = 0x6c6b_7363;
 
 /// The version of the whole file. It changes when an older program would misread it.
-const FORMAT: i64 = 8;
+const FORMAT: i64 = 9;
 
 /// The oldest version that can be read. Facts that it lacks are unknown.
 const OLDEST_FORMAT: i64 = 2;
@@ -365,7 +493,7 @@ CREATE TABLE segment (
     entries INTEGER NOT NULL
 );
 CREATE INDEX segment_time ON segment (from_ms);
--- The state before the first entry of a segment.
+-- The state before the first entry of a segment, or the first piece of it.
 CREATE TABLE keyframe (
     segment INTEGER PRIMARY KEY REFERENCES segment (id) ON DELETE CASCADE,
     state BLOB NOT NULL
@@ -385,6 +513,7 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
     let transaction = connection.transaction()?;
     transaction.execute_batch(STREAM)?;
+    transaction.execute_batch(keyframe::PIECES)?;
     tables::create(&transaction)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
@@ -404,6 +533,7 @@ fn distrust(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Adds what an older version lacks. From now on the file has the current version.
 fn complete(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(keyframe::PIECES)?;
     tables::create(connection)?;
     connection.pragma_update(None, "user_version", FORMAT)
 }
@@ -412,6 +542,7 @@ fn complete(connection: &Connection) -> rusqlite::Result<()> {
 /// changed.
 pub fn complete_older(connection: &Connection) -> rusqlite::Result<bool> {
     let is_older = format(connection)? != Some(FORMAT);
+    connection.execute_batch(keyframe::PIECES)?;
     tables::create(connection)?;
     if is_older {
         connection.pragma_update(None, "user_version", FORMAT)?;

@@ -29,6 +29,7 @@ use super::print_config::RecipesOptions;
 use super::record::RecordCommand;
 use super::recorded::{CutCommand, ReplayCommand};
 use super::snapshot::{MembersOptions, SnapshotOptions};
+use super::store_check::StoreCommand;
 use super::watch::WatchOptions;
 
 #[cfg(test)]
@@ -45,12 +46,16 @@ $XDG_CONFIG_HOME/lockscope/config.toml, or ~/.config/lockscope/config.toml when 
 the names of the options without the dashes.";
 
 /// The environment variables and their meanings.
-const ENVIRONMENT: [(&str, &str); 6] = [
+const ENVIRONMENT: [(&str, &str); 7] = [
     ("LOCKSCOPE_CONTEXT", "same as --context"),
     ("ZOOKEEPER_CONNECT", "same as --connect"),
     ("LOCKSCOPE_AUTH_FILE", "same as --auth-file"),
     ("LOCKSCOPE_AUTH", "the lines of an auth file themselves; overrides LOCKSCOPE_AUTH_FILE"),
     ("LOCKSCOPE_LOG", "filter for --log-file, such as debug or lockscope=trace; info when not set"),
+    (
+        "LOCKSCOPE_READ_MEMORY",
+        "the most memory for reading a recording, as in 2GiB; 256MiB when not set, and at least that",
+    ),
     ("NO_COLOR", "when set, the screen has no colours"),
 ];
 
@@ -66,7 +71,7 @@ const EXIT_CODES: [(&str, &str); 5] = [
 /// Returns the end of the long help.
 fn epilogue() -> String {
     let list = |items: &[(&str, &str)]| {
-        let lines: Vec<String> = items.iter().map(|(name, meaning)| format!("  {name:<19}  {meaning}")).collect();
+        let lines: Vec<String> = items.iter().map(|(name, meaning)| format!("  {name:<21}  {meaning}")).collect();
         lines.join("\n")
     };
     format!("{PRECEDENCE}\n\nEnvironment:\n{}\n\nExit codes:\n{}", list(&ENVIRONMENT), list(&EXIT_CODES))
@@ -135,8 +140,9 @@ pub(super) enum CliCommand {
     /// recording. Records a gap for the time in which it saw nothing. snapshot, watch and check read the file with
     /// --store, even while it is recorded. With or without a file, serves metrics for Prometheus with --metrics, and sends
     /// waits and holds as spans to an OpenTelemetry collector with --otlp. On SIGHUP, reads the config file again. The
-    /// first line of output is a JSON object with the name of the file, the address of the metrics and the collector. Exits
-    /// with 2 when another program records into the file.
+    /// first line of output is a JSON object with the name of the file, the address of the metrics and the collector. Where
+    /// the file is moved, removed or written by others, says so and goes on in a new one; exits with 1 when a part of the
+    /// recording is lost by that, and with 2 when another program records into the file.
     Record(RecordCommand),
     /// Show a recording on the screen, at any moment of it
     ///
@@ -211,6 +217,11 @@ pub(super) enum CliCommand {
     /// gaps. The file must not exist yet, and is written as a whole or not at all. The source may
     /// be recorded meanwhile.
     Cut(CutCommand),
+    /// Look after the file of a recording
+    Store {
+        #[command(subcommand)]
+        command: StoreCommand,
+    },
     /// Serve a ZooKeeper of one server from memory, for demos and tests
     ///
     /// Any ZooKeeper client on this machine can connect. The first line of output is a JSON object
@@ -271,9 +282,19 @@ impl Arguments {
     }
 }
 
+/// Returns the command that is given, and what stands behind it.
+fn innermost<'a>(
+    definition: &'a clap::Command,
+    matches: &'a ArgMatches,
+) -> Option<(&'a clap::Command, &'a ArgMatches)> {
+    let (name, behind) = matches.subcommand()?;
+    let command = definition.find_subcommand(name)?;
+    innermost(command, behind).or(Some((command, behind)))
+}
+
 /// Returns the refusal of the first option that precedes a command that does not take it.
 fn foreign_option(definition: &clap::Command, matches: &ArgMatches) -> Option<clap::Error> {
-    let command = definition.find_subcommand(matches.subcommand_name()?)?;
+    let (command, _) = innermost(definition, matches)?;
     let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let takes = |id: &clap::Id| command.get_arguments().any(|option| option.get_id() == id);
     let foreign =
@@ -286,8 +307,7 @@ fn foreign_option(definition: &clap::Command, matches: &ArgMatches) -> Option<cl
 
 /// Returns the refusal of the first option before a command that contradicts one behind it.
 fn conflicting_option(definition: &clap::Command, matches: &ArgMatches) -> Option<clap::Error> {
-    let (name, behind) = matches.subcommand()?;
-    let command = definition.find_subcommand(name)?;
+    let (command, behind) = innermost(definition, matches)?;
     let is_given = |matches: &ArgMatches, id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let given = command.get_arguments().filter(|option| is_given(behind, option.get_id().as_str()));
     let (option, before) = given
@@ -344,7 +364,10 @@ fn page() -> std::io::Result<Vec<u8>> {
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
     for command in whole.get_subcommands().filter(|command| !command.is_hide_set()) {
-        page.extend(subcommand_section(&whole, command)?);
+        page.extend(subcommand_section(&whole, command, "")?);
+        for below in command.get_subcommands().filter(|command| command.get_name() != "help") {
+            page.extend(subcommand_section(&whole, below, &format!("{} ", command.get_name()))?);
+        }
     }
     page.extend(epilogue_sections());
     man.render_version_section(&mut page)?;
@@ -365,14 +388,14 @@ fn epilogue_sections() -> Vec<u8> {
 }
 
 /// Returns the section of a command: its description, and the options that the main page does not
-/// show, or shows with another meaning.
-fn subcommand_section(whole: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
+/// show, or shows with another meaning. `above` is the name of the command above it, with a blank.
+fn subcommand_section(whole: &Command, command: &Command, above: &str) -> std::io::Result<Vec<u8>> {
     let is_shown = |option: &Arg| {
         let is_same = |other: &Arg| option.get_id() == "help" || other.get_help() == option.get_help();
         whole.get_arguments().any(|other| other.get_id() == option.get_id() && is_same(other))
     };
     let own = command.get_arguments().filter(|option| !is_shown(option));
-    let name = format!("{} {}", whole.get_name(), command.get_name());
+    let name = format!("{} {above}{}", whole.get_name(), command.get_name());
     let mut only = Command::new("lockscope").disable_help_flag(true).args(own.cloned().map(alone));
     if let Some(about) = command.get_long_about().or(command.get_about()) {
         only = only.long_about(about.clone());

@@ -490,12 +490,13 @@ impl LiveTable {
         Ok(Self { recording: Some(Box::new(recording)), ..Self::start_to_watch(settings)? })
     }
 
-    /// Writes what was recorded; returns the reason when nothing can be written at the moment. Must
-    /// be called once a second. Blocks the thread during disk access.
-    pub fn flush_recording(&mut self) -> Option<&str> {
+    /// Writes what was recorded; returns a sentence when nothing can be written at the moment, or
+    /// the file went. Must be called once a second. Blocks the thread during disk access.
+    pub fn flush_recording(&mut self) -> Option<String> {
         let recorder = self.recording.as_mut()?.recorder.as_mut()?;
         recorder.flush(now(), self.live.table());
-        recorder.trouble()
+        let waits = |trouble: &str| format!("nothing is written at the moment, and tried again: {trouble}");
+        recorder.file_news().map(str::to_owned).or_else(|| recorder.trouble().map(waits))
     }
 
     /// Sends what is due to the collector. Must be called once a second.
@@ -524,7 +525,7 @@ impl LiveTable {
     pub fn answer(&mut self, question: ScrapeKind, ensemble: &str) {
         // The client may be gone by now.
         match question {
-            ScrapeKind::Health(asker) => _ = asker.send(health(self.live.table())),
+            ScrapeKind::Health(asker) => _ = asker.send(health(self.live.table()).and(self.is_written())),
             ScrapeKind::Metrics(asker) => {
                 if let Some(scrape) = self.scrape(ensemble) {
                     _ = asker.send(scrape.into());
@@ -533,12 +534,21 @@ impl LiveTable {
         }
     }
 
+    /// Returns `Ok` while the recording is written, or none is; otherwise a sentence with the
+    /// reason.
+    fn is_written(&self) -> Result<(), String> {
+        let recorder = self.recording.as_ref().and_then(|recording| recording.recorder.as_ref());
+        let trouble = recorder.and_then(Recorder::trouble);
+        trouble.map_or(Ok(()), |trouble| Err(format!("the recording is not written at the moment: {trouble}")))
+    }
+
     /// Returns the figures of this moment; `None` without counters.
     fn scrape(&mut self, ensemble: &str) -> Option<Scrape> {
         let TableRecording { recorder, counters, spans } = self.recording.as_deref_mut()?;
         let process = ProcessFigures {
             changes_behind: self.observer.changes_behind() as u64,
             is_stored: recorder.as_ref().map(|recorder| recorder.trouble().is_none()),
+            store_files_gone: recorder.as_ref().map(Recorder::files_gone),
             resident_bytes: resident_bytes(),
             otlp: spans.as_ref().map(SpanExport::figures),
         };

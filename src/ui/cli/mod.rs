@@ -30,6 +30,7 @@ mod recorded;
 mod resolved;
 mod several;
 mod snapshot;
+mod store_check;
 mod table_event;
 mod watch;
 
@@ -47,6 +48,7 @@ use arguments::CliCommand;
 use config::{Config, ConfigError};
 use console_options::ConsoleOptions;
 use lockscope_files::exposed_folder;
+use lockscope_past::record::ReadMemory;
 use options::{EnsembleOptions, Format, Override, SharedOptions};
 use past::SpanOptions;
 use resolved::{AuthSource, Environment, OptionsError, ResolvedOptions};
@@ -165,13 +167,12 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
         CliCommand::Import(command) => {
             import::run(&resolve_past(command.shared())?, &command, &mut io::stdout().lock()).await
         }
-        CliCommand::Cut(command) => recorded::run_cut(&resolve_past(command.shared())?, &command).await,
-        CliCommand::Sandbox(options) => {
-            if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
-                output::start_log(path, environment()?.log_filter.as_deref())?;
-            }
-            demo::run_sandbox(&options, &mut io::stdout().lock()).await
+        CliCommand::Store { command: store_check::StoreCommand::Check(options) } => {
+            let settings = resolve_past(options.shared())?;
+            store_check::run(&settings, &options, &mut io::stdout().lock()).await
         }
+        CliCommand::Cut(command) => recorded::run_cut(&resolve_past(command.shared())?, &command).await,
+        CliCommand::Sandbox(options) => sandbox(&options, &before).await,
         CliCommand::Contexts(options) => {
             let format = options.format.unwrap_or_else(Format::of_stdout);
             let config = read_config(options.shared().merge(before).ensemble.config.as_deref())?;
@@ -187,6 +188,13 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
         CliCommand::Man { out: Some(folder) } => arguments::man_pages(&folder),
         CliCommand::Man { out: None } => arguments::man(&mut io::stdout().lock()),
     }
+}
+
+async fn sandbox(options: &demo::SandboxOptions, before: &SharedOptions) -> anyhow::Result<ExitAnswer> {
+    if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
+        output::start_log(path, environment()?.log_filter.as_deref())?;
+    }
+    demo::run_sandbox(options, &mut io::stdout().lock()).await
 }
 
 /// Shows the screen until it is left.
@@ -219,9 +227,12 @@ fn resolve_recorded(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
     resolve_options_in(options, &environment).map(|(_, settings)| settings)
 }
 
-/// Merges the options and returns the config file too.
+/// Merges the options and returns the config file too. Sets the memory for reading recordings.
 fn resolve_options_in(options: SharedOptions, environment: &Environment) -> anyhow::Result<(Config, ResolvedOptions)> {
     several::refuse(&options.ensemble, environment)?;
+    if let Some(bytes) = environment.read_memory {
+        ReadMemory::allow(bytes);
+    }
     let named = options.ensemble.config.clone();
     let config = config::load(named.as_deref(), usual_config().as_deref())?;
     let context = options.ensemble.context.as_deref().or(environment.options.ensemble.context.as_deref());

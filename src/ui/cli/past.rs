@@ -194,6 +194,9 @@ pub fn start_or_next(mut past: Past, store: &Path, mut at: Timestamp, utc: bool)
         let damage = match Playback::start_or_next(past, at) {
             Ok(Some(playback)) => return Ok(playback),
             Ok(None) => return Err(not_recorded(store, at, utc)),
+            Err(ReadError::Damaged(damage @ SegmentDamage::NeedsMemory(_))) => {
+                return Err(damaged(store, at, damage, utc));
+            }
             Err(ReadError::Damaged(damage)) => damage,
             Err(ReadError::Store(error)) => return Err(error.into()),
         };
@@ -205,10 +208,14 @@ pub fn start_or_next(mut past: Past, store: &Path, mut at: Timestamp, utc: bool)
     }
 }
 
-/// Returns the sentence about a damaged segment.
+/// Returns the sentence about a segment that cannot be read.
 pub fn left_out(store: &Path, segment: &SegmentInfo, damage: SegmentDamage, utc: bool) -> String {
     let (from, until) = (date_and_time(segment.from, utc), date_and_time(segment.until, utc));
-    format!("{} is damaged from {from} to {until}, which is left out: {damage}", store.display())
+    let store = store.display();
+    if matches!(damage, SegmentDamage::NeedsMemory(_)) {
+        return format!("{store} is left out from {from} to {until}: {damage}");
+    }
+    format!("{store} is damaged from {from} to {until}, which is left out: {damage}")
 }
 
 fn not_recorded_within(past: &mut Past, TimeRange { from, to }: TimeRange, utc: bool) -> anyhow::Error {
@@ -235,6 +242,9 @@ fn recorded_around(past: &mut Past, at: Timestamp, utc: bool) -> String {
 
 fn damaged(store: &Path, at: Timestamp, damage: SegmentDamage, utc: bool) -> anyhow::Error {
     let (store, at) = (store.display(), date_and_time(at, utc));
+    if matches!(damage, SegmentDamage::NeedsMemory(_)) {
+        return anyhow::anyhow!("{store} at {at}: {damage}");
+    }
     anyhow::anyhow!("{store} is damaged at {at}: {damage}; name another time")
 }
 

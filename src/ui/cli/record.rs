@@ -40,7 +40,7 @@ use lockscope_live::exporter::ScrapeKind;
 use lockscope_live::zk::EnsembleAddress;
 use lockscope_model::report::{ReportedEnsemble, rfc3339};
 use lockscope_past::record::tables::RecordedDeletion;
-use lockscope_past::record::{Bounds, RecordOptions, Recorder};
+use lockscope_past::record::{Bounds, RecordOptions, Recorder, RecordingEnd};
 
 /// The most time whose events are lost when the program is killed.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
@@ -171,12 +171,13 @@ async fn run(
             Ok(RunEnd::Reload(new)) => settings = *new,
             end => {
                 let TableRecording { recorder, spans, .. } = recording;
-                let stored = recorder.map_or(Ok(()), |recorder| block_in_place(|| recorder.stop(&table, now())));
+                let stop = |recorder: Recorder| block_in_place(|| recorder.stop(&table, now()));
+                let stored = recorder.map(stop).transpose();
                 if let Some(spans) = spans {
                     spans.stop(&table).await;
                 }
-                stored.map_err(MayPass::of_store)?;
-                return end.map(|_| ExitAnswer::Yes);
+                let answer = answer(stored.map_err(MayPass::of_store)?, &settings.prefix());
+                return end.and(answer);
             }
         }
         if let Some(deletions) = &mut deletions {
@@ -193,6 +194,17 @@ async fn run(
             counters.start_over();
         }
     }
+}
+
+/// Reports what became of the file at the end. Fails where a part of the recording is lost because a
+/// file went, whatever was recorded afterwards.
+fn answer(ended: Option<RecordingEnd>, of: &str) -> anyhow::Result<ExitAnswer> {
+    let Some(RecordingEnd { file_news, has_lost }) = ended else { return Ok(ExitAnswer::Yes) };
+    if let Some(news) = file_news {
+        note(&format!("{of}{news}"));
+    }
+    ensure!(!has_lost, "a part of what was recorded is lost; the message about the file says which");
+    Ok(ExitAnswer::Yes)
 }
 
 /// Returns what the service manager shows.
@@ -237,13 +249,11 @@ async fn record(
                 let now = block_in_place(|| {
                     let deleted = deletions.iter_mut().flat_map(FollowedDeletions::next);
                     deleted.for_each(|deletion| live.record_deletion(deletion));
-                    live.flush_recording().map(str::to_owned)
+                    live.flush_recording()
                 });
                 live.flush_spans(&ensemble);
                 match (&now, &trouble) {
-                    (Some(sentence), _) if now != trouble => {
-                        note(&format!("{of}nothing is written at the moment, and tried again: {sentence}"));
-                    }
+                    (Some(sentence), _) if now != trouble => note(&format!("{of}{sentence}")),
                     (None, Some(_)) => note(&format!("{of}the recording is written again")),
                     _ => {}
                 }
@@ -334,6 +344,7 @@ async fn keep_recording(
     loop {
         let settings = || several::again(&given, &name);
         match Box::pin(run(&command, settings, &mut questions, &mut tokio::io::stdout())).await {
+            Ok(ExitAnswer::No) => return Some(name),
             Ok(_) => return None,
             Err(error) if error.is::<MayPass>() => {
                 let pause = backoff.next_pause();

@@ -15,6 +15,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytesize::ByteSize;
+
 use super::config::Config;
 use super::options::{EnsembleOptions, Format, Override, SharedOptions};
 use crate::tui::app::Settings;
@@ -67,7 +69,11 @@ pub(super) enum OptionsError {
     NoAuthority,
     #[error("the environment variable {0} is not valid UTF-8: set it again, or unset it")]
     NotText(&'static str),
+    #[error("{READ_MEMORY}={0} is no size: write a number and its unit, as in 2GiB, or unset it")]
+    ReadMemory(String),
 }
+
+const READ_MEMORY: &str = "LOCKSCOPE_READ_MEMORY";
 
 /// The settings of the environment; an empty variable sets nothing.
 #[derive(Clone, PartialEq)]
@@ -78,6 +84,8 @@ pub(super) struct Environment {
     pub auth_lines: Option<Vec<u8>>,
     /// The filter of the log file.
     pub log_filter: Option<String>,
+    /// The most memory for reading a recording, in bytes.
+    pub read_memory: Option<u64>,
     /// Whether the locale uses UTF-8.
     pub has_utf8: bool,
 }
@@ -85,8 +93,18 @@ pub(super) struct Environment {
 impl Default for Environment {
     /// Returns an environment that sets nothing, on a terminal that shows all characters.
     fn default() -> Self {
-        Self { options: SharedOptions::default(), auth_lines: None, log_filter: None, has_utf8: true }
+        Self {
+            options: SharedOptions::default(),
+            auth_lines: None,
+            log_filter: None,
+            read_memory: None,
+            has_utf8: true,
+        }
     }
+}
+
+fn read_memory(text: &str) -> Result<u64, OptionsError> {
+    text.parse::<ByteSize>().map(|size| size.as_u64()).map_err(|_| OptionsError::ReadMemory(text.to_owned()))
 }
 
 impl Environment {
@@ -107,6 +125,7 @@ impl Environment {
             options: SharedOptions { ensemble, ..SharedOptions::default() },
             auth_lines: filled("LOCKSCOPE_AUTH").map(OsString::into_vec),
             log_filter: text("LOCKSCOPE_LOG")?,
+            read_memory: text(READ_MEMORY)?.map(|text| read_memory(&text)).transpose()?,
             has_utf8: ["utf-8", "utf8"].iter().any(|name| locale.contains(name)),
         })
     }

@@ -72,6 +72,12 @@ impl PastReader {
         Ok((Self::new(past, utc), outline, connect))
     }
 
+    /// Goes on with another file.
+    pub fn replace(&self, past: Past) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        *open = OpenPast { past, read: VecDeque::new(), at: None };
+    }
+
     /// Drops the segments kept in memory.
     pub fn forget(&self) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

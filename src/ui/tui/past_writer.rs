@@ -14,7 +14,9 @@ use lockscope_live::observe::ObserveOptions;
 use lockscope_live::zk::{EnsembleAddress, local_data_folders};
 use lockscope_model::diagnose::Thresholds;
 use lockscope_past::import::{ImportOptions, ServerFiles, import};
-use lockscope_past::record::{Batch, BatchWriter, Bounds, Past, Playback, RecordOptions, RecordedState, StoreError};
+use lockscope_past::record::{
+    Batch, BatchWriter, Bounds, LostBatches, Past, Playback, RecordOptions, RecordedState, StoreError,
+};
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +43,8 @@ pub struct PastWriter {
 struct OpenWriter {
     writer: BatchWriter,
     written: Past,
+    /// Reads the same recording.
+    reader: PastReader,
 }
 
 /// Why the past cannot be kept. Each text says what to do.
@@ -117,7 +121,8 @@ impl LivePast {
         let mut written = writer.past()?;
         let since = since(&mut written)?;
         let reader = PastReader::new(writer.past()?, utc);
-        let writer = PastWriter { open: Arc::new(Mutex::new(OpenWriter { writer, written })) };
+        let open = OpenWriter { writer, written, reader: reader.clone() };
+        let writer = PastWriter { open: Arc::new(Mutex::new(open)) };
         Ok(Self { recording: Recording::new(Some(batches), since, now()), writer: Some(writer), reader, last })
     }
 
@@ -133,8 +138,11 @@ impl PastWriter {
     /// Writes the collected changes. Blocks the thread for as long as the disk takes.
     pub fn write(&self, batches: Vec<Batch>, at: Timestamp) -> Event {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost = open.writer.write_batches(batches, at);
-        let trouble = open.writer.trouble().map(str::to_owned);
+        let lost = open.write(batches, at);
+        let waits =
+            |trouble: &str| format!("The past cannot be written at the moment; lockscope tries again: {trouble}");
+        let news = open.writer.file_news().map(str::to_owned);
+        let trouble = news.or_else(|| open.writer.trouble().map(waits));
         let since = since(&mut open.written).ok().flatten();
         Event::Recorded(Box::new(RecordedSize { since, trouble, lost }))
     }
@@ -145,10 +153,35 @@ impl PastWriter {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).writer.prepend(earlier)
     }
 
-    /// Writes the last changes. Fails if that takes longer than two seconds, and blocks the thread
-    /// meanwhile.
+    /// Writes the last changes. Fails if that takes longer than two seconds, or the file was lost
+    /// since the last write, and blocks the thread meanwhile.
     pub fn finish(&self, batches: Vec<Batch>, at: Timestamp) -> Result<(), StoreError> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).writer.finish(batches, at)
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.writer.finish(batches, at)?;
+        match open.writer.file_news() {
+            Some(news) if open.writer.has_lost() => Err(StoreError::Gone(news.to_owned())),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl OpenWriter {
+    /// Writes, and reads another file from now on if the file went. A new file begins empty: the
+    /// past of the one that went can be replayed where it is.
+    fn write(&mut self, batches: Vec<Batch>, at: Timestamp) -> Option<LostBatches> {
+        let is_gone = self.writer.is_file_gone();
+        if is_gone && let Ok((written, read)) = Past::empty().and_then(|written| Ok((written, Past::empty()?))) {
+            self.written = written;
+            self.reader.replace(read);
+        }
+        let lost = self.writer.write_batches(batches, at);
+        if is_gone
+            && let Ok((written, read)) = self.writer.past().and_then(|written| Ok((written, self.writer.past()?)))
+        {
+            self.written = written;
+            self.reader.replace(read);
+        }
+        lost
     }
 }
 

@@ -15,6 +15,7 @@ pub mod program;
 mod record;
 mod record_disk;
 mod record_exact;
+mod record_gone;
 mod semaphores;
 mod server_view;
 mod servers_out;

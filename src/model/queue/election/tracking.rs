@@ -120,6 +120,15 @@ impl Elections {
         self.expected.iter().map(|expected| expected.held_at_most).collect()
     }
 
+    /// Returns the elections with what [`promised_holds`](Self::promised_holds) returned.
+    #[must_use]
+    pub fn with_promised_holds(mut self, promised: &[Option<Duration>]) -> Self {
+        for (expected, promised) in self.expected.iter_mut().zip(promised) {
+            expected.held_at_most = *promised;
+        }
+        self
+    }
+
     /// Returns what is remembered about an election; `None` while nothing has changed there.
     pub fn record(&self, lock: &LockQueue) -> Option<&ElectionRecord> {
         self.records.get(&lock.id())
@@ -282,12 +291,6 @@ impl Elections {
 
     pub(in crate::queue) fn set_expectations(&mut self, expected: &[Expectation]) {
         self.expected = expected.to_vec();
-    }
-
-    pub(in crate::queue) fn set_promised_holds(&mut self, promised: &[Option<Duration>]) {
-        for (expected, promised) in self.expected.iter_mut().zip(promised) {
-            expected.held_at_most = *promised;
-        }
     }
 
     /// Returns whether this election was kept when it lost its parent.

@@ -11,7 +11,7 @@
 mod metered;
 
 use std::io;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufWriter, Read, Write};
 
 use postcard::de_flavors::Flavor;
 use serde::de::DeserializeOwned;
@@ -37,14 +37,20 @@ fn decode<T: DeserializeOwned, B: Bytes>(bytes: &mut B, budget: &DecodeBudget) -
 }
 
 /// Reads values from one compressed piece.
-pub struct Decoder<'p> {
-    stream: SegmentStream<'p>,
+pub struct Decoder<R: BufRead> {
+    stream: SegmentStream<R>,
 }
 
-impl<'p> Decoder<'p> {
-    /// Opens a piece made by [`frame::pack`](pack).
-    pub fn new(packed: &'p [u8]) -> Result<Self, SegmentDamage> {
+impl<R: BufRead> Decoder<R> {
+    /// Opens a piece made by [`pack`].
+    pub fn new(packed: R) -> Result<Self, SegmentDamage> {
         Ok(Self { stream: SegmentStream::new(packed).map_err(|_| SegmentDamage::Checksum)? })
+    }
+
+    /// Lets the piece have more bytes than by default, where a value may take that much memory.
+    pub fn with_memory(mut self, bytes: u64) -> Self {
+        self.stream.most_unpacked = bytes.max(MAX_STREAMED);
+        self
     }
 
     /// Reads the next value. `malformed` is the damage reported when intact bytes are no such
@@ -118,6 +124,9 @@ pub enum SegmentDamage {
     /// The segment takes more memory than any recorded one.
     #[error("it holds more than any recording writes, and would fill the memory")]
     TooLarge,
+    /// The segment takes more memory than is allowed: about so many bytes. No damage.
+    #[error("it takes about {} MiB of memory: allow them with LOCKSCOPE_READ_MEMORY={}MiB", .0.div_ceil(1 << 20), .0.div_ceil(1 << 20))]
+    NeedsMemory(u64),
     /// The initial state is missing, or its parts contradict each other.
     #[error("the state that it begins with cannot be read")]
     Keyframe,
@@ -134,11 +143,21 @@ const LEVEL: i32 = 3;
 
 /// Compresses bytes and adds a checksum.
 pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    pack_with(Some(bytes.len() as u64), |packer| packer.write_all(bytes))
+}
+
+/// Compresses what `write` writes, as one piece with a checksum. `length` is that of all bytes, if it
+/// is known.
+pub fn pack_with(
+    length: Option<u64>,
+    write: impl FnOnce(&mut BufWriter<zstd::Encoder<'static, Vec<u8>>>) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
     let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
     encoder.include_checksum(true)?;
-    encoder.set_pledged_src_size(Some(bytes.len() as u64))?;
-    encoder.write_all(bytes)?;
-    encoder.finish()
+    encoder.set_pledged_src_size(length)?;
+    let mut packer = BufWriter::with_capacity(BUFFER_BYTES, encoder);
+    write(&mut packer)?;
+    packer.into_inner()?.finish()
 }
 
 /// Decompresses a piece that this program has just written.
@@ -149,12 +168,12 @@ pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, SegmentDamage> {
     if bytes.len() as u64 > MAX_UNPACKED { Err(SegmentDamage::TooLarge) } else { Ok(bytes) }
 }
 
-/// The most bytes decompressed from one piece. Decoding ends earlier by its budget; this bounds the
-/// time to read bytes that nobody decodes.
+/// The most bytes decompressed from one piece by default. Decoding ends earlier by its budget; this
+/// bounds the time to read bytes that nobody decodes.
 const MAX_STREAMED: u64 = 256 << 20;
 
 /// The largest window of zstd, as a power of two: zstd keeps that much decompressed data in memory.
-/// [`frame::pack`](pack) needs a window of 2 MiB.
+/// [`pack`] needs a window of 2 MiB.
 const MAX_WINDOW_LOG: u32 = 23;
 
 /// How many bytes are decompressed at once.
@@ -165,8 +184,8 @@ const BUFFER_BYTES: usize = 32 << 10;
 const TEXT_OVERHEAD: u64 = 32;
 
 /// Decompresses a piece, forward only.
-struct SegmentStream<'p> {
-    unpacked: zstd::Decoder<'static, &'p [u8]>,
+struct SegmentStream<R: BufRead> {
+    unpacked: zstd::Decoder<'static, R>,
     buffer: Box<[u8]>,
     /// The unread part of the buffer.
     at: usize,
@@ -176,19 +195,21 @@ struct SegmentStream<'p> {
     /// Whether `readable` excludes some of the bytes.
     is_limited: bool,
     unpacked_bytes: u64,
+    most_unpacked: u64,
     damage: Option<SegmentDamage>,
     /// The last bytes taken, when they do not lie in the buffer.
     taken: Vec<u8>,
 }
 
-impl<'p> SegmentStream<'p> {
-    pub fn new(packed: &'p [u8]) -> io::Result<Self> {
+impl<R: BufRead> SegmentStream<R> {
+    pub fn new(packed: R) -> io::Result<Self> {
         let mut unpacked = zstd::Decoder::with_buffer(packed)?;
         unpacked.window_log_max(MAX_WINDOW_LOG)?;
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         let (at, end, readable) = (0, 0, u64::MAX);
-        let (is_limited, unpacked_bytes, damage, taken) = (false, 0, None, Vec::new());
-        Ok(Self { unpacked, buffer, at, end, readable, is_limited, unpacked_bytes, damage, taken })
+        let (is_limited, unpacked_bytes, most_unpacked) = (false, 0, MAX_STREAMED);
+        let (damage, taken) = (None, Vec::new());
+        Ok(Self { unpacked, buffer, at, end, readable, is_limited, unpacked_bytes, most_unpacked, damage, taken })
     }
 
     /// Limits reading to the next `bytes` bytes.
@@ -264,7 +285,7 @@ impl<'p> SegmentStream<'p> {
             Err(_) => self.damage = Some(SegmentDamage::Checksum),
         }
         self.unpacked_bytes += self.end as u64;
-        if self.unpacked_bytes > MAX_STREAMED {
+        if self.unpacked_bytes > self.most_unpacked {
             (self.damage, self.end) = (Some(SegmentDamage::TooLarge), 0);
         }
         self.end > 0
@@ -280,7 +301,7 @@ trait Bytes {
     fn take(&mut self, bytes: usize) -> Option<&[u8]>;
 }
 
-impl Bytes for SegmentStream<'_> {
+impl<R: BufRead> Bytes for SegmentStream<R> {
     #[inline]
     fn pop(&mut self) -> Option<u8> {
         if self.is_at_end() {

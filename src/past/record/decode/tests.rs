@@ -74,13 +74,13 @@ fn damaged_bytes_are_told_from_a_value_of_another_kind() {
 fn only_the_requested_bytes_are_read() {
     let bytes = [&8_u64.to_le_bytes()[..], b"entries.", b"ids"].concat();
     let packed = super::pack(&bytes).unwrap();
-    let mut decoder = Decoder::new(&packed).unwrap();
+    let mut decoder = Decoder::new(&*packed).unwrap();
     assert_eq!(decoder.array(SegmentDamage::Entries), Ok(8_u64.to_le_bytes()));
     decoder.only_next(8);
     assert_eq!(decoder.array(SegmentDamage::Entries), Ok(*b"entries."));
     assert!(decoder.is_at_end());
     assert_eq!(decoder.array::<1>(SegmentDamage::Entries), Err(SegmentDamage::Entries));
-    let mut behind = Decoder::new(&packed).unwrap();
+    let mut behind = Decoder::new(&*packed).unwrap();
     behind.skip(16, SegmentDamage::Entries).unwrap();
     assert_eq!(behind.array(SegmentDamage::Entries), Ok(*b"ids"));
     assert_eq!(behind.skip(1, SegmentDamage::Entries), Err(SegmentDamage::Entries));

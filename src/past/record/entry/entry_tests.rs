@@ -9,7 +9,7 @@ use crate::testing;
 use crate::testing::{deleted, seen};
 use lockscope_base::znode::{Node, NodeData, SessionId, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::queue::ConnectionState;
-use lockscope_model::server_view::{MemberExtras, ServerView, SessionTiming, ViewExtras};
+use lockscope_model::server_view::{Expiry, ListedSession, MemberExtras, ServerView, SessionTiming, ViewExtras};
 
 const FROM: Timestamp = Timestamp(1_777_601_400_000);
 
@@ -103,11 +103,11 @@ proptest! {
     #[test]
     fn what_is_read_is_what_was_written(entries in prop::collection::vec((0..9_i64, entry()), 0..60), each in 1..20_usize) {
         let entries = timed(entries);
-        let mut chunks = written(&entries, each);
+        let chunks = written(&entries, each);
         prop_assert_eq!(&read(&chunks, FROM).expect("readable entries"), &entries);
-        let mut whole = Chunk::default();
-        chunks.drain(..).for_each(|chunk| whole.append(chunk));
-        prop_assert_eq!(&read(&[whole], FROM).expect("readable entries"), &entries);
+        let packed: Vec<Vec<u8>> = chunks.iter().map(|chunk| decode::pack(&chunk.to_bytes()).expect("packed bytes")).collect();
+        let whole = Chunk::from_bytes(&decode::unpack(&merge(&packed).expect("intact chunks")).expect("packed bytes"));
+        prop_assert_eq!(&read(&[whole.expect("a chunk")], FROM).expect("readable entries"), &entries);
     }
 
     #[test]
@@ -160,6 +160,31 @@ fn a_returning_client_takes_little_more_than_the_id_of_its_new_node() {
     let chunk = written(&entries, usize::MAX).remove(0);
     assert_eq!(chunk.ids.len(), 16 * 1_005, "those of five that were there before are named when they go");
     assert!(chunk.entries.len() < 21 * 1_000, "{} bytes", chunk.entries.len());
+}
+
+/// Returns a survey that lists so many connections.
+fn survey(connections: i64) -> StoreEntry<'static> {
+    let listed = (0..connections).map(|id| ListedSession {
+        id: SessionId(i64::MAX - id),
+        expiry: Expiry::Monotonic { millis: i64::MAX - id },
+        expires_at: Some(Timestamp(i64::MAX - id)),
+    });
+    StoreEntry::Change(Cow::Owned(surveyed(listed.collect(), FROM)))
+}
+
+#[test]
+fn the_memory_of_a_survey_is_counted_and_one_that_is_too_large_leaves_the_rest() {
+    let (few, many) = (survey(10_000), survey(600_000));
+    let mut writer = EntryWriter::new(FROM);
+    writer.write(FROM, &few).expect("written bytes");
+    let memory = writer.memory();
+    let budget = DecodeBudget::new(1 << 30);
+    let mut reader = EntryReader::new(FROM, 1, &budget);
+    assert!(writer.write(FROM, &many).is_err());
+    reader.chunk(&decode::pack(&writer.take_chunk().to_bytes()).expect("packed bytes")).expect("readable entries");
+    assert_eq!(reader.count(), 1);
+    let taken = (1 << 30) - budget.left();
+    assert!(taken <= memory && memory < 2 * taken, "{taken} of {memory}");
 }
 
 #[test]

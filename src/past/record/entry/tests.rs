@@ -15,8 +15,9 @@ fn a_state_is_read_with_all_evidence_and_without_it_from_older_recordings() {
     fixture.table = fixture.table.clone().with_expectations(&[expected]);
     fixture.apply(surveyed(Vec::new(), fixture.now));
     let (table, diagnosis) = (&fixture.table, Diagnosis::new(Thresholds::default()));
-    let read = |bytes: &[u8]| RecordedState::read(&decode::pack(bytes).expect("packed bytes")).expect("a state").0;
-    let state = read(&write(table, &diagnosis).expect("written bytes"));
+    let of_packed = |packed: &[u8]| RecordedState::read(packed, 1 << 20).expect("a state").0;
+    let read = |bytes: &[u8]| of_packed(&decode::pack(bytes).expect("packed bytes"));
+    let state = of_packed(&write(table, &diagnosis).expect("packed bytes"));
     assert_eq!(state.table.session_evidence(), table.session_evidence());
     assert!(state.table.view().min_session_timeout().is_some());
     assert_eq!(state.table.ensemble_state(), table.ensemble_state());

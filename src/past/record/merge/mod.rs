@@ -308,6 +308,14 @@ pub enum MergeError {
     /// The recording has too many gaps.
     #[error("{} has too many gaps to fill at once: name a shorter time with --from and --to", .0.display())]
     TooManyGaps(PathBuf),
+    /// A part of the recording beside a gap takes more memory than is allowed.
+    #[error("{} cannot be completed: a part beside a gap is too large: {damage}", path.display())]
+    NeedsMemory {
+        /// The path of the recording.
+        path: PathBuf,
+        /// What it takes.
+        damage: SegmentDamage,
+    },
     /// A part of the recording beside a gap cannot be read.
     #[error("{} is damaged beside a gap: {damage}; cut out what is not with `lockscope cut`, and complete that", path.display())]
     Damaged {

@@ -11,7 +11,7 @@ use crate::record::entry::EntryWriter;
 use crate::record::past::{Past, WholeSegment};
 use crate::record::store::{Store, StoreError};
 use crate::record::tables::merge::times::Spans;
-use crate::record::{ReadError, RecordedState, SegmentDamage, SegmentInfo, TimedEntry, decode, entry};
+use crate::record::{ReadError, RecordedState, SegmentDamage, SegmentInfo, TimedEntry, decode, entry, keyframe};
 use lockscope_base::znode::{TimeRange, Timestamp};
 
 /// The most segments of a batch.
@@ -115,7 +115,11 @@ impl<'a> StreamMerge<'a> {
     fn intact<T>(&self, read: Result<T, ReadError>) -> Result<T, MergeError> {
         read.map_err(|error| match error {
             ReadError::Store(error) => error.into(),
-            ReadError::Damaged(damage) => MergeError::Damaged { path: self.store.path().to_owned(), damage },
+            ReadError::Damaged(damage) => {
+                let path = self.store.path().to_owned();
+                let is_damage = !matches!(damage, SegmentDamage::NeedsMemory(_));
+                if is_damage { MergeError::Damaged { path, damage } } else { MergeError::NeedsMemory { path, damage } }
+            }
         })
     }
 
@@ -219,7 +223,7 @@ fn begin(sql: &Connection, run: i64, time: TimeRange, entries: u64) -> rusqlite:
 
 /// Writes the content of a new segment.
 fn write(sql: &Connection, id: i64, piece: &SegmentPiece) -> rusqlite::Result<()> {
-    sql.prepare_cached("INSERT INTO keyframe (segment, state) VALUES (?1, ?2)")?.execute(params![id, piece.state])?;
+    keyframe::put(sql, id, &piece.state)?;
     sql.prepare_cached("INSERT INTO chunk (segment, number, entries) VALUES (?1, 0, ?2)")?
         .execute(params![id, piece.entries])?;
     Ok(())
@@ -227,12 +231,7 @@ fn write(sql: &Connection, id: i64, piece: &SegmentPiece) -> rusqlite::Result<()
 
 /// Copies the content of a segment of the log.
 fn copy(log: &Connection, from: i64, sql: &Connection, id: i64) -> rusqlite::Result<()> {
-    let mut states = log.prepare_cached("SELECT state FROM keyframe WHERE segment = ?1")?;
-    let mut rows = states.query([from])?;
-    while let Some(row) = rows.next()? {
-        let state = row.get_ref(0)?.as_blob()?;
-        sql.prepare_cached("INSERT INTO keyframe (segment, state) VALUES (?1, ?2)")?.execute(params![id, state])?;
-    }
+    keyframe::copy(log, from, sql, id)?;
     let mut chunks = log.prepare_cached("SELECT number, entries FROM chunk WHERE segment = ?1 ORDER BY number")?;
     let mut rows = chunks.query([from])?;
     while let Some(row) = rows.next()? {
@@ -259,7 +258,7 @@ fn delete(sql: &Connection, id: i64) -> rusqlite::Result<()> {
 }
 
 fn delete_content(sql: &Connection, id: i64) -> rusqlite::Result<()> {
-    sql.prepare_cached("DELETE FROM keyframe WHERE segment = ?1")?.execute([id])?;
+    keyframe::delete(sql, id)?;
     sql.prepare_cached("DELETE FROM chunk WHERE segment = ?1")?.execute([id])?;
     Ok(())
 }
@@ -277,7 +276,8 @@ fn renumber(sql: &Connection, last: i64) -> rusqlite::Result<()> {
     )?;
     // All new numbers are larger than the old ones, so none is taken twice.
     let last: i64 = sql.query_row("SELECT max(id) FROM segment", [], |row| row.get(0))?;
-    for (table, column) in [("segment", "id"), ("keyframe", "segment"), ("chunk", "segment")] {
+    let tables = [("segment", "id"), ("keyframe", "segment"), ("keyframe_piece", "segment"), ("chunk", "segment")];
+    for (table, column) in tables {
         let update = format!(
             "UPDATE {table} SET {column} = ?1 + place FROM temp.merge_order WHERE {table}.{column} = merge_order.old"
         );
@@ -313,7 +313,7 @@ fn cut(
                 state.play(at, entry);
             }
         }
-        let before = keyframe(&state)?;
+        let before = packed(&state)?;
         let (mut writer, mut count) = (EntryWriter::new(time.from), 0);
         while let Some(TimedEntry { at, entry }) = entries.next_if(|timed| timed.at <= time.to) {
             writer.write(at, &entry).map_err(|_| SegmentDamage::Entries)?;
@@ -326,9 +326,8 @@ fn cut(
     Ok(pieces)
 }
 
-fn keyframe(RecordedState { table, diagnosis }: &RecordedState) -> Result<Vec<u8>, SegmentDamage> {
-    let bytes = entry::write(table, diagnosis).map_err(|_| SegmentDamage::Keyframe)?;
-    if entry::is_readable(&bytes) { pack(&bytes) } else { Err(SegmentDamage::TooLarge) }
+fn packed(RecordedState { table, diagnosis }: &RecordedState) -> Result<Vec<u8>, SegmentDamage> {
+    entry::write(table, diagnosis).map_err(|_| SegmentDamage::Keyframe)
 }
 
 fn pack(bytes: &[u8]) -> Result<Vec<u8>, SegmentDamage> {

@@ -66,6 +66,34 @@ fn the_files_never_exceed_the_size() {
 }
 
 #[test]
+fn a_state_larger_than_half_of_the_logs_room_is_written_and_the_oldest_goes() {
+    let bounds = Bounds { keep: None, max_bytes: Some(Bounds::MIN_BYTES) };
+    let mut fixture =
+        ConsoleFixture::new(RecordOptions { bounds, ..ALL }, SpaceKeeper::new(bounds, false).segment_bounds());
+    for number in 0..4_000_u32 {
+        let at = fixture.ensemble.put_numbered("/a/lock-", i64::from(number % 50));
+        // 800 of them stand, with 2.4 MB of incompressible data.
+        let data = if number < 800 { 3_000 } else { 1_000 };
+        fixture.ensemble.write(&at, &(0..data).map(|_| fastrand::u8(..)).collect::<Vec<u8>>());
+        fixture.apply(fixture.ensemble.observed(&at));
+        if number >= 800 {
+            fixture.delete(&at);
+        }
+        if number % 100 == 0 {
+            fixture.ensemble.now.0 += 1_000;
+            fixture.flush();
+            let trouble = fixture.recorder.as_ref().unwrap().trouble();
+            assert_eq!(trouble, None, "after {number}");
+            assert!(bytes(&fixture.path) <= Bounds::MIN_BYTES, "{} bytes", bytes(&fixture.path));
+        }
+    }
+    let now = fixture.ensemble.now;
+    fixture.flush();
+    let past = fixture.past().segments().unwrap();
+    assert!(past[0].id > 1 && past.last().unwrap().until >= now, "{past:?}");
+}
+
+#[test]
 fn entries_beyond_the_age_are_deleted_from_the_stream_and_the_tables() {
     let bounds = Bounds { keep: Some(Duration::from_secs(600)), max_bytes: None };
     let mut fixture = ConsoleFixture::new(

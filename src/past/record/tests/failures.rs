@@ -190,6 +190,9 @@ fn too_many_failed_writes_are_given_up_and_recorded_as_a_gap() {
     assert!(reasons.len() == 1 && reasons[0].starts_with("events could not be written: "), "{reasons:?}");
     let (at, shown) = fixture.shown.last().unwrap().clone();
     assert_eq!(fixture.recorded(at), Some(shown));
+    let recorder = fixture.recorder.take().unwrap();
+    let said = recorder.stop(&fixture.ensemble.table, fixture.ensemble.now).unwrap_err().to_string();
+    assert!(said.contains("lacks what happened between") && said.contains("database is locked"), "{said}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub struct ConsoleFixture {
     /// What the console showed, with the times.
     pub shown: Vec<(Timestamp, String)>,
     /// What the console showed since the file was last written.
-    unwritten: Vec<(Timestamp, String)>,
+    pub unwritten: Vec<(Timestamp, String)>,
     _folder: TempDir,
 }
 

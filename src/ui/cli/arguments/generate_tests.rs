@@ -54,6 +54,8 @@ fn the_manual_page_matches_the_definition() {
     "LOCKSCOPE REPORT"
     "LOCKSCOPE IMPORT"
     "LOCKSCOPE CUT"
+    "LOCKSCOPE STORE"
+    "LOCKSCOPE STORE CHECK"
     "LOCKSCOPE SANDBOX"
     "LOCKSCOPE CONTEXTS"
     "LOCKSCOPE RECIPES"

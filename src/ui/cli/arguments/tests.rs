@@ -38,6 +38,7 @@ fn shared(words: &[&str]) -> SharedOptions {
         CliCommand::Check(options) => options.read.shared(),
         CliCommand::Record(command) => command.shared(),
         CliCommand::Replay(command) => command.shared(),
+        CliCommand::Store { command: StoreCommand::Check(options) } => options.shared(),
         CliCommand::Contend(options) => options.run.shared(),
         CliCommand::Compare(options) => options.shared(),
         CliCommand::Demo(options) => options.shared(),
@@ -61,6 +62,7 @@ fn an_option_before_the_command_is_taken_or_refused_as_behind_it() {
         || definition.get_arguments().filter(|option| !["help", "version"].contains(&option.get_id().as_str()));
     for command in definition.get_subcommands() {
         let name = command.get_name();
+        let command = command.get_subcommands().next().unwrap_or(command);
         let needed = match name {
             "contend" => &["--path", "/a"][..],
             "delete" => &["/a"],
@@ -70,6 +72,7 @@ fn an_option_before_the_command_is_taken_or_refused_as_behind_it() {
             "history" | "record" => &["--store", "a.db"],
             "replay" => &["a.db"],
             "completions" => &["zsh"],
+            "store" => &["check", "a.db"],
             _ => &[],
         };
         for option in options() {

@@ -137,8 +137,13 @@ fn half_of_a_tls_identity_is_refused_with_what_is_missing() {
 fn an_empty_variable_sets_nothing_and_an_invalid_one_is_refused() {
     let empty = Environment::read(|_| Some(OsString::new())).unwrap();
     assert!(empty == Environment { has_utf8: false, ..Environment::default() });
+
     let broken = Environment::read(|name| (name == "ZOOKEEPER_CONNECT").then(|| OsString::from_vec(vec![0xff])));
     assert!(matches!(broken, Err(OptionsError::NotText("ZOOKEEPER_CONNECT"))));
+
+    let memory = |size: &str| Environment::read(|name| (name == READ_MEMORY).then(|| size.into()));
+    assert_eq!(memory("2GiB").unwrap().read_memory, Some(2 << 30));
+    assert_eq!(memory("much").map(drop).unwrap_err(), OptionsError::ReadMemory("much".to_owned()));
 }
 
 #[test]

@@ -208,7 +208,8 @@ impl Update {
 pub struct RecordedSize {
     /// The earliest moment that can be replayed; `None` when there is none.
     pub since: Option<Timestamp>,
-    /// Why writing fails at the moment, as a sentence without a full stop.
+    /// Why writing fails at the moment, or what became of the file, as a sentence without a full
+    /// stop.
     pub trouble: Option<String>,
     /// Batches that could not be written and were dropped.
     pub lost: Option<LostBatches>,

@@ -137,7 +137,7 @@ impl App {
         let news = recording.written(recorded, self.wall);
         let redraw = news.is_some();
         if let Some(trouble) = news {
-            self.show_failure(format!("The past cannot be written at the moment; lockscope tries again: {trouble}."));
+            self.show_failure(format!("{trouble}."));
         }
         let effect = self.shown.replay_mut().and_then(Replay::go_where_it_waits_to_go);
         Update { redraw, effects: effect.into_iter().collect() }

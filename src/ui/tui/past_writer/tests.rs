@@ -193,3 +193,33 @@ fn a_file_keeps_the_past_for_the_next_console_and_a_second_one_reads_it_meanwhil
     third.go_to(moment);
     assert_same(&third.shown(), &shown);
 }
+
+#[test]
+fn a_file_that_goes_is_told_and_the_past_goes_on_in_another_one() {
+    type Fault = fn(&std::path::Path);
+    let faults: [(&str, Fault); 3] = [
+        ("moved away", |path| std::fs::rename(path, path.with_extension("moved")).expect("moved")),
+        ("was removed", |path| std::fs::remove_file(path).expect("removed")),
+        ("log of the recording or its index was removed", |path| {
+            std::fs::remove_file(path.with_extension("db-wal")).expect("removed");
+        }),
+    ];
+    for (said, fault) in faults {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("past.db");
+        let mut console = LiveConsole::new(SIZE, &PastPlace::File(path.clone()));
+        console.pass(5);
+        fault(&path);
+        console.pass(1);
+        assert!(notice(&console.app).contains(said), "{}", notice(&console.app));
+        console.pass(10);
+        let (moment, shown) = (console.now, console.shown());
+        hand_over(&mut console, 0);
+        console.pass(20);
+        console.go_to(moment);
+        assert_same(&console.shown(), &shown);
+        std::fs::remove_file(&path).expect("removed");
+        let ended = console.try_quit().err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(ended.contains("was removed") && ended.contains("is lost"), "{ended}");
+    }
+}

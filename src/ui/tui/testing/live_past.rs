@@ -11,6 +11,7 @@ use lockscope_base::znode::Timestamp;
 use lockscope_model::queue::Change;
 use lockscope_model::report::json::to_string;
 use lockscope_model::report::{ReportedEnsemble, Snapshot};
+use lockscope_past::record::StoreError;
 
 /// A console in step with the tests' [ensemble] that keeps its past.
 pub struct LiveConsole {
@@ -74,11 +75,14 @@ impl LiveConsole {
     }
 
     /// Ends the console as a user does.
-    pub fn quit(mut self) {
+    pub fn quit(self) {
+        self.try_quit().expect("a writable past");
+    }
+
+    /// Ends the console, whose past may not be writable.
+    pub fn try_quit(mut self) -> Result<(), StoreError> {
         let last = self.app.end_recording();
-        if let Some(writer) = self.writer {
-            writer.finish(last, self.now).expect("a writable past");
-        }
+        self.writer.map_or(Ok(()), |writer| writer.finish(last, self.now))
     }
 
     fn follow(&mut self, update: Update) {
