@@ -18,8 +18,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use lockscope_base::disk::{LogItem, LogReader};
-use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
-use lockscope_model::diagnose::Thresholds;
+use lockscope_base::znode::ZnodePath;
 use lockscope_past::import::{ImportOptions, Imported, ServerFiles, import};
 use rustix::time::{ClockId, clock_gettime};
 use server_logs::Load;
@@ -66,15 +65,7 @@ fn read(folder: &Path) -> u64 {
 }
 
 fn imported(folder: &Path, roots: Vec<ZnodePath>) -> Imported {
-    let options = ImportOptions {
-        roots,
-        named: Vec::new(),
-        recipes: Vec::new(),
-        expected: Vec::new(),
-        thresholds: Thresholds::default(),
-        time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
-        with_data: true,
-    };
+    let options = ImportOptions { roots, ..ImportOptions::default() };
     let target = tempfile::tempdir().expect("a folder");
     let files = ServerFiles::find(&[folder.to_owned()]).expect("logs");
     import(files, &target.path().join("history.db"), &options, &mut |_| true).expect("it is imported")

@@ -24,6 +24,15 @@ const FIRST: Zxid = Zxid(1);
 /// The most gaps that are named.
 pub const MAX_GAPS: usize = 1_000;
 
+/// Whether a transaction continues the one before.
+#[derive(Clone, Copy, Debug)]
+pub enum Continuity {
+    /// Nothing that changed a node is missing between.
+    Proven(Proof),
+    /// Something is missing, or may be.
+    Broken(Certainty),
+}
+
 /// The nodes of a snapshot.
 pub struct Loaded {
     pub tree: LogTree,
@@ -66,8 +75,7 @@ impl Importer<'_> {
                 let at = (snapshot.name.zxid, loaded.tree.latest_time().unwrap_or(time).min(time));
                 self.player.followed.tree = loaded.tree;
                 self.last = Some(at);
-                let may_be_next = at.0.epoch() < zxid.epoch() && zxid.counter() == 1;
-                let certainty = if may_be_next { Certainty::Possible } else { Certainty::Certain };
+                let certainty = if may_follow(at.0, zxid) { Certainty::Possible } else { Certainty::Certain };
                 return self.misses(certainty, entry);
             }
             if let Some(undescribed) = self.stood(zxid, loaded.until)? {
@@ -77,33 +85,32 @@ impl Importer<'_> {
         self.bridges(entry)
     }
 
-    /// Returns what proves that no transactions are missing before the next one, or how certain it is
-    /// that some are.
+    /// Returns whether a transaction continues the last one.
     ///
     /// Within an epoch the numbers tell. Each leader counts from 1 again, so they do not tell where
     /// the last epoch ended. That is proven by the digest of the tree, by a log that goes on in the
     /// same file, or by a snapshot from between.
-    pub(super) fn proof(
+    pub(super) fn continuity(
         &mut self,
         last: Zxid,
         entry: &Entry<'_>,
         runs_on: bool,
-    ) -> Result<Result<Proof, Certainty>, ImportError> {
+    ) -> Result<Continuity, ImportError> {
         let next = entry.header.zxid;
         if is_next(last, next) {
-            return Ok(Ok(Proof::Numbers));
+            return Ok(Continuity::Proven(Proof::Numbers));
         }
-        if next.epoch() <= last.epoch() || next.counter() != 1 {
-            return Ok(Err(Certainty::Certain));
+        if !may_follow(last, next) {
+            return Ok(Continuity::Broken(Certainty::Certain));
         }
         let tree = &self.player.followed.tree;
         let before = self.digest.filter(|_| !self.player.is_blind());
         Ok(match before.and_then(|before| agrees(before, tree, entry)) {
-            Some(true) => Ok(Proof::Digests),
-            Some(false) => Err(Certainty::Certain),
-            None if runs_on => Ok(Proof::Log),
-            None if self.is_told_by_a_snapshot(last, next)? => Ok(Proof::Snapshot),
-            None => Err(Certainty::Possible),
+            Some(true) => Continuity::Proven(Proof::Digests),
+            Some(false) => Continuity::Broken(Certainty::Certain),
+            None if runs_on => Continuity::Proven(Proof::Log),
+            None if self.is_told_by_a_snapshot(last, next)? => Continuity::Proven(Proof::Snapshot),
+            None => Continuity::Broken(Certainty::Possible),
         })
     }
 
@@ -211,18 +218,12 @@ impl Importer<'_> {
             if zxid > until {
                 break;
             }
-            if let Some(last) = last
-                && !is_next(last, zxid)
-                && !(zxid.epoch() > last.epoch()
-                    && zxid.counter() == 1
-                    && (runs_on || digest.is_some_and(|before| agrees(before, &nothing, &entry) == Some(true))))
-            {
+            let is_proven = || runs_on || digest.is_some_and(|before| agrees(before, &nothing, &entry) == Some(true));
+            if last.is_some_and(|last| !is_next(last, zxid) && !(may_follow(last, zxid) && is_proven())) {
                 return Ok(false);
             }
             last = Some(zxid);
-            if entry.digest.is_some() || !matches!(entry.txn, Txn::Error(_)) {
-                digest = entry.digest;
-            }
+            digest = digest_behind(&entry, digest);
             look.transaction(&entry);
         }
         Ok(true)
@@ -326,22 +327,33 @@ pub fn is_next(last: Zxid, next: Zxid) -> bool {
     next.0 == last.0.saturating_add(1) && next.epoch() == last.epoch()
 }
 
+/// Returns whether a transaction may come right behind another: it is the first of a later epoch.
+fn may_follow(last: Zxid, next: Zxid) -> bool {
+    next.epoch() > last.epoch() && next.counter() == 1
+}
+
+/// Returns the digest of the tree behind a transaction. Servers write none behind a refusal, which
+/// changes nothing.
+pub fn digest_behind(entry: &Entry<'_>, before: Option<TxnDigest>) -> Option<TxnDigest> {
+    entry.digest.or(before.filter(|_| matches!(entry.txn, Txn::Error(_))))
+}
+
 /// Returns whether the name of a snapshot says that it is from the beginning of a transaction's
 /// epoch.
 fn begins_epoch(name: Zxid, next: Zxid) -> bool {
     name.epoch() == next.epoch() && name.counter() == 0
 }
 
-/// Returns whether nothing is missing between a snapshot and a transaction. A new ensemble has an
-/// empty one.
+/// Returns whether nothing is missing between a snapshot and a transaction. The empty snapshot of a
+/// new ensemble is right before its first epoch, unless the digests disprove that.
 fn is_right_before(name: Zxid, loaded: &Loaded, entry: &Entry<'_>) -> bool {
     let next = entry.header.zxid;
     let is_first = name == Zxid(0) && next.epoch() <= 1 && next.counter() == 1;
     let agrees = || {
         let ZxidDigest { zxid, version, digest } = loaded.digest?;
-        agrees(TxnDigest { version, digest }, &loaded.tree, entry).filter(|_| zxid <= name)
+        agrees(TxnDigest { version, digest }, &loaded.tree, entry).filter(|_| Zxid(0) < zxid && zxid <= name)
     };
-    is_next(name, next) || next.counter() == 1 && (begins_epoch(name, next) || is_first || agrees() == Some(true))
+    is_next(name, next) || next.counter() == 1 && agrees().unwrap_or(begins_epoch(name, next) || is_first)
 }
 
 /// Returns whether the digest of a tree and that behind a transaction show that nothing is missing

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tree::{LogTree, NodeSum, with_child};
+use super::tree::{LogTree, NodeSum, parent_of, with_child, without_child};
 use lockscope_base::disk::{Entry, Paths, Txn, TxnHeader};
 use lockscope_base::znode::{ZnodeStat, Zxid};
 
@@ -41,7 +41,7 @@ impl Overlay<'_> {
         let (zxid, time) = (header.zxid, header.time);
         match part {
             Txn::Create(create) => {
-                let parent = parent(&create.path);
+                let parent = parent_of(&create.path);
                 if self.get(&create.path)?.is_some() {
                     return None;
                 }
@@ -76,16 +76,9 @@ impl Overlay<'_> {
     fn deletes(&mut self, path: &str, zxid: Zxid) -> Option<()> {
         self.get(path)??;
         self.changed.insert(path.to_owned(), None);
-        let parent = parent(path);
+        let parent = parent_of(path);
         if let Some((stat, sum)) = self.get(parent)? {
-            let num_children = stat.num_children.saturating_sub(1);
-            let stat = ZnodeStat {
-                num_children,
-                cversion: stat.cversion.wrapping_add(1),
-                pzxid: stat.pzxid.max(zxid),
-                ..stat
-            };
-            self.changed.insert(parent.to_owned(), Some((stat, sum)));
+            self.changed.insert(parent.to_owned(), Some((without_child(stat, zxid, 1), sum)));
         }
         Some(())
     }
@@ -105,10 +98,6 @@ impl Overlay<'_> {
             Some(change.wrapping_add(after).wrapping_sub(before))
         })
     }
-}
-
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("/", |(above, _)| if above.is_empty() { "/" } else { above })
 }
 
 #[cfg(test)]

@@ -133,15 +133,16 @@ impl ServerFiles {
     }
 
     /// Returns whether a member got a snapshot between two transactions, in place of its log; also
-    /// if it is not known, because no snapshot of the member from before is there.
+    /// if it is not known, because no snapshot of the member from before is there. With `dataLogDir`
+    /// its snapshots lie elsewhere: then any count that lie without logs.
     pub(super) fn may_skip(&self, folder: &Path, last: Zxid, next: Zxid) -> bool {
-        let mut own =
-            self.snapshots.iter().filter(|snapshot| snapshot.is_in(folder)).map(|snapshot| snapshot.name.zxid);
-        let mut is_known = false;
-        own.any(|at| {
-            is_known |= at <= last;
-            last < at && at < next && at.counter() != 0
-        }) || !is_known
+        let is_alone =
+            |snapshot: &&ServerFile| !self.logs.iter().any(|log| log.path.parent() == snapshot.path.parent());
+        let has_own = self.snapshots.iter().any(|snapshot| snapshot.is_in(folder));
+        let own = self.snapshots.iter().filter(|one| if has_own { one.is_in(folder) } else { is_alone(one) });
+        let names: Vec<Zxid> = own.map(|snapshot| snapshot.name.zxid).collect();
+        let is_known = names.iter().any(|at| *at <= last);
+        !is_known || names.iter().any(|at| last < *at && *at < next && at.counter() != 0)
     }
 }
 

@@ -1,13 +1,10 @@
-//! The way through the files: which snapshot to begin with, and what to do where transactions are
-//! missing.
-//!
-//! Where no snapshot tells what stood at a moment, the importer looks ahead in the logs.
+//! The way through the transactions, from the first one to the end, and what of it is covered.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use super::bridge::{Importer, Loaded, MAX_GAPS};
+use super::bridge::{Continuity, Importer, Loaded, MAX_GAPS, digest_behind};
 use super::files::{Defect, MAX_DEFECTS, ServerFiles};
 use super::player::{Epochs, ImportRecording, MAX_CLOCK_SKEW, Player};
 use super::transactions::{NextTransaction, Transactions};
@@ -65,18 +62,17 @@ impl Importer<'_> {
                 }
                 break;
             }
-            let proof = match self.last {
-                None => self.begins(&entry).map(|()| Ok(Proof::Numbers))?,
-                Some((last, _)) => self.proof(last, &entry, runs_on)?,
+            let continuity = match self.last {
+                None => self.begins(&entry).map(|()| Continuity::Proven(Proof::Numbers))?,
+                Some((last, _)) => self.continuity(last, &entry, runs_on)?,
             };
-            if let Err(certainty) = proof {
-                self.misses(certainty, &entry)?;
-            }
-            self.follows_epochs(&entry, proof.is_ok());
+            let proof = match continuity {
+                Continuity::Proven(proof) => Some(proof),
+                Continuity::Broken(certainty) => self.misses(certainty, &entry).map(|()| None)?,
+            };
+            self.follows_epochs(&entry, proof.is_some());
             self.notes_clock(zxid, time);
-            if entry.digest.is_some() || !matches!(entry.txn, Txn::Error(_)) {
-                self.digest = entry.digest;
-            }
+            self.digest = digest_behind(&entry, self.digest);
             self.player.play(entry)?;
             self.covers((zxid, time), proof.unwrap_or(Proof::Numbers));
             self.last = Some((zxid, time));
@@ -115,12 +111,17 @@ impl Importer<'_> {
             self.done.zxids.get_or_insert((at.0, at.0));
         }
         let covered = &mut self.done.covered;
-        if is_covered && !self.is_covering && covered.len() < MAX_GAPS {
-            covered.push(Covered { from: at, to: at, proof });
-        } else if is_covered && let Some(covered) = covered.last_mut() {
-            (covered.to, covered.proof) = (at, covered.proof.max(proof));
+        match covered.last_mut().filter(|_| self.is_covering && is_covered) {
+            Some(covered) => (covered.to, covered.proof) = (at, covered.proof.max(proof)),
+            None => {
+                // Otherwise a stretch that is not listed would make the last one longer.
+                self.is_covering = is_covered && covered.len() < MAX_GAPS;
+                if self.is_covering {
+                    let has_older = !self.player.followed.tree.is_partial();
+                    covered.push(Covered { from: at, to: at, proof, has_older });
+                }
+            }
         }
-        self.is_covering = is_covered;
     }
 
     fn reports(&mut self, transactions: &Transactions) -> Result<(), ImportError> {
@@ -134,33 +135,9 @@ impl Importer<'_> {
         if (self.goes_on)(progress) { Ok(()) } else { Err(ImportError::Interrupted) }
     }
 
-    /// Ends the recording: with the latest snapshot that knows more than the logs, if there is one.
+    /// Ends the recording.
     fn ends(mut self) -> Result<Imported, ImportError> {
-        let last = self.last.map_or(Zxid(i64::MIN), |(last, _)| last);
-        let is_all = self.until == Timestamp(i64::MAX) || self.last.is_none();
-        let files = self.files;
-        for snapshot in files.snapshots.iter().rev().filter(|snapshot| is_all && snapshot.name.zxid > last) {
-            let Some(Loaded { tree, .. }) = self.load(snapshot, Zxid(i64::MAX))? else { continue };
-            let Some(at) = tree.latest_time() else { continue };
-            // A leader that has not written yet may have made one.
-            if self.last.is_some()
-                && tree.last_change_before(Zxid(i64::MAX)) <= last
-                && snapshot.name.zxid.counter() == 0
-            {
-                break;
-            }
-            let at = at.max(self.player.recording.at());
-            if let Some((after, from)) = self.last {
-                let before = snapshot.name.zxid;
-                self.notes_gap(MissingTransactions { after, before, from, to: at, certainty: Certainty::Certain });
-            }
-            self.player.followed.tree = tree;
-            self.player.goes_on(BTreeSet::new(), at)?;
-            self.last = Some((snapshot.name.zxid, at));
-            self.is_covering = false;
-            self.covers((snapshot.name.zxid, at), Proof::Snapshot);
-            break;
-        }
+        self.looks_beyond()?;
         let ((first, _), (zxid, at)) = self.done.zxids.zip(self.last).ok_or_else(|| self.nothing())?;
         self.done.zxids = Some((first, zxid));
         self.done.time = Some((self.player.recording.began_at(), self.player.recording.at().max(at)));
@@ -169,6 +146,36 @@ impl Importer<'_> {
         self.player.recording.happened_to_ensemble(self.epochs.finish());
         (self.done.holds, self.done.waits) = self.player.recording.finish()?;
         Ok(self.done)
+    }
+
+    /// Looks for a snapshot that knows more than the logs. Without logs, it is what is recorded, at
+    /// the time of its latest change. Behind logs it only tells that transactions are missing: when
+    /// it was made is not known, and so not by when a node had gone.
+    fn looks_beyond(&mut self) -> Result<(), ImportError> {
+        let (files, until) = (self.files, self.until);
+        let last = self.last.map_or(Zxid(i64::MIN), |(last, _)| last);
+        if self.last.is_some() && until != Timestamp(i64::MAX) {
+            return Ok(());
+        }
+        for snapshot in files.snapshots.iter().rev().filter(|snapshot| snapshot.name.zxid > last) {
+            let Some(Loaded { tree, .. }) = self.load(snapshot, Zxid(i64::MAX))? else { continue };
+            let Some(at) = tree.latest_time() else { continue };
+            let before = snapshot.name.zxid;
+            if let Some((after, from)) = self.last {
+                // A leader that has not written yet may have made one.
+                if before.counter() != 0 || tree.last_change_before(Zxid(i64::MAX)) > last {
+                    let (to, certainty) = (at.max(from), Certainty::Certain);
+                    self.notes_gap(MissingTransactions { after, before, from, to, certainty });
+                }
+                return Ok(());
+            }
+            self.player.followed.tree = tree;
+            self.player.goes_on(BTreeSet::new(), at)?;
+            self.last = Some((before, at));
+            self.covers((before, at), Proof::Snapshot);
+            return Ok(());
+        }
+        Ok(())
     }
 
     /// Returns why nothing was found.

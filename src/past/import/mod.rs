@@ -155,6 +155,21 @@ pub struct ImportOptions {
     pub with_data: bool,
 }
 
+impl Default for ImportOptions {
+    /// Asks for everything.
+    fn default() -> Self {
+        Self {
+            roots: Vec::new(),
+            named: Vec::new(),
+            recipes: Vec::new(),
+            expected: Vec::new(),
+            thresholds: Thresholds::default(),
+            time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
+            with_data: true,
+        }
+    }
+}
+
 impl ImportOptions {
     /// Returns the nodes below which locks are followed.
     fn roots(&self) -> Vec<ZnodePath> {
@@ -162,7 +177,7 @@ impl ImportOptions {
     }
 }
 
-/// A stretch of transactions of which each is known, with what stood before it.
+/// A stretch of transactions without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Covered {
     /// The first transaction, and its time.
@@ -171,9 +186,13 @@ pub struct Covered {
     pub to: (Zxid, Timestamp),
     /// What proves that none is missing; of several epochs, the weakest proof.
     pub proof: Proof,
+    /// Whether it has the locks that are older. It lacks them where no snapshot tells what stood at
+    /// its beginning.
+    pub has_older: bool,
 }
 
-/// What proves that no transaction is missing before another, the strongest first.
+/// What proves that no transaction is missing before another that changed a node, the strongest
+/// first. Refused requests and sessions may be missing where an epoch ends: they change none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Proof {
     /// The numbers of an epoch, which count without a hole.

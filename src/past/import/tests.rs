@@ -14,8 +14,7 @@ use tempfile::TempDir;
 use super::{ImportError, ImportOptions, Imported, ServerFiles, import};
 use crate::record::Store;
 use crate::record::history::{History, HistoryQuery, PastContender};
-use lockscope_base::znode::{TimeBounds, TimeRange, Timestamp};
-use lockscope_model::diagnose::Thresholds;
+use lockscope_base::znode::{TimeBounds, Timestamp};
 
 /// Files with their names, in a folder of their own.
 struct Folder(TempDir);
@@ -25,19 +24,6 @@ struct Folder(TempDir);
 struct Told {
     imported: Imported,
     history: History,
-}
-
-/// Asks for everything.
-fn all() -> ImportOptions {
-    ImportOptions {
-        roots: Vec::new(),
-        named: Vec::new(),
-        recipes: Vec::new(),
-        expected: Vec::new(),
-        thresholds: Thresholds::default(),
-        time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
-        with_data: true,
-    }
 }
 
 impl Folder {
@@ -67,7 +53,8 @@ impl Folder {
 
     /// Imports everything into a recording.
     fn import_into(&self, store: &Path) -> Result<Imported, ImportError> {
-        ServerFiles::find(&[self.0.path().to_owned()]).and_then(|files| import(files, store, &all(), &mut |_| true))
+        ServerFiles::find(&[self.0.path().to_owned()])
+            .and_then(|files| import(files, store, &ImportOptions::default(), &mut |_| true))
     }
 }
 

@@ -104,26 +104,31 @@ impl<'f> Transactions<'f> {
     pub fn next(&mut self) -> Result<Option<NextTransaction<'_>>, ImportError> {
         self.pass(self.last)?;
         let next = loop {
-            let next = (0..self.open.len()).min_by_key(|at| self.open[*at].zxid);
-            let zxid = next.map(|at| self.open[at].zxid);
-            match self.waiting.front() {
-                Some(log) if zxid.is_none_or(|zxid| log.name.zxid <= zxid) => self.open_next()?,
-                _ => match next {
-                    Some(at) if self.was_never_committed(at) => {
-                        let FileCursor { file, zxid, .. } = &self.open[at];
-                        let (file, zxid) = (file.path.clone(), *zxid);
-                        note(&mut self.defects, Defect::NeverCommitted { file, zxid });
-                        self.pass(Some(zxid))?;
-                    }
-                    next => break next,
-                },
+            let Some(next) = self.earliest()? else { return Ok(None) };
+            if !self.was_never_committed(next) {
+                break next;
             }
+            let FileCursor { file, zxid, .. } = &self.open[next];
+            let (file, zxid) = (file.path.clone(), *zxid);
+            note(&mut self.defects, Defect::NeverCommitted { file, zxid });
+            self.pass(Some(zxid))?;
         };
-        let Some(next) = next else { return Ok(None) };
         self.compare(next)?;
         let last = self.last.replace(self.open[next].zxid);
         let runs_on = last.is_some_and(|last| self.runs_on(last, self.open[next].zxid));
         Ok(Some(NextTransaction { entry: self.open[next].entry(), runs_on }))
+    }
+
+    /// Opens the logs that may have the next transaction. Returns where it stands.
+    fn earliest(&mut self) -> Result<Option<usize>, ImportError> {
+        loop {
+            let earliest = (0..self.open.len()).min_by_key(|at| self.open[*at].zxid);
+            let may_have = |log: &ServerFile| earliest.is_none_or(|at| log.name.zxid <= self.open[at].zxid);
+            if !self.waiting.front().is_some_and(may_have) {
+                return Ok(earliest);
+            }
+            self.open_next()?;
+        }
     }
 
     /// Opens the next log at its first transaction behind the last one.

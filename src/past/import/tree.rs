@@ -81,7 +81,7 @@ impl NodeSum {
             crc.update(&long.to_be_bytes());
         }
         // A stat counts deletions too, and the servers store the number of creations.
-        let ever = stat.cversion.wrapping_add(stat.num_children) / 2;
+        let ever = i32::try_from(stat.next_sequence()?).ok()?;
         for int in [stat.version, ever, stat.aversion] {
             crc.update(&int.to_be_bytes());
         }
@@ -123,6 +123,11 @@ impl LogTree {
         let mut tree = Self::new(&self.roots, self.names.clone());
         tree.clear(true);
         tree
+    }
+
+    /// Returns whether nodes may stand that the tree does not have.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     /// Returns a tree of which no node is known, which follows the same nodes.
@@ -280,16 +285,12 @@ impl LogTree {
 
     /// Deletes a node. Returns whether it was there. The parent tells of the deletion in any case.
     pub fn delete(&mut self, path: &str, zxid: Zxid) -> bool {
-        let above = path.rsplit_once('/').map_or("/", |(above, _)| if above.is_empty() { "/" } else { above });
+        let above = parent_of(path);
         // A node that the snapshot has under this path may have been created after the deletion.
         let is_there = self.nodes.get(path).is_some_and(|LogNode { node, .. }| node.stat.czxid <= zxid);
         let gone = if is_there { self.nodes.remove_entry(path) } else { None };
-        if let Some(LogNode { node: Node { stat, .. }, .. }) = self.nodes.get_mut(above) {
-            stat.pzxid = stat.pzxid.max(zxid);
-            if gone.is_some() {
-                stat.num_children = stat.num_children.saturating_sub(1).max(0);
-                stat.cversion = stat.cversion.wrapping_add(1);
-            }
+        if let Some(LogNode { node: parent, .. }) = self.nodes.get_mut(above) {
+            parent.stat = without_child(parent.stat, zxid, i32::from(gone.is_some()));
         }
         let Some((path, LogNode { node, .. })) = gone else { return false };
         self.unlist(&path);
@@ -376,12 +377,27 @@ pub fn with_child(stat: ZnodeStat, create: &CreateTxn<'_>, zxid: Zxid, new: i32)
     let num_children = stat.num_children.saturating_add(new);
     // The log counts the children that the parent has ever had; answers of servers count deletions
     // too.
-    let ever = stat.cversion.wrapping_add(stat.num_children) / 2;
+    let ever = stat.next_sequence().and_then(|ever| i32::try_from(ever).ok());
     let cversion = match create.parent_cversion {
-        Some(count) => count.max(ever).wrapping_mul(2).wrapping_sub(num_children),
+        Some(count) => ever.map_or(count, |ever| count.max(ever)).wrapping_mul(2).wrapping_sub(num_children),
         None => stat.cversion.wrapping_add(new),
     };
     ZnodeStat { num_children, cversion, pzxid: stat.pzxid.max(zxid), ..stat }
+}
+
+/// Returns the stat of a parent behind a deletion below it, by which it has `gone` children less.
+pub fn without_child(stat: ZnodeStat, zxid: Zxid, gone: i32) -> ZnodeStat {
+    ZnodeStat {
+        num_children: stat.num_children.saturating_sub(gone).max(0),
+        cversion: stat.cversion.wrapping_add(gone),
+        pzxid: stat.pzxid.max(zxid),
+        ..stat
+    }
+}
+
+/// Returns the path of a node's parent.
+pub fn parent_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("/", |(above, _)| if above.is_empty() { "/" } else { above })
 }
 
 fn is_within(path: &str, ancestor: &str) -> bool {

@@ -23,6 +23,9 @@ use super::{Past, SegmentInfo, keyframe, store};
 use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::report::rfc3339;
 
+/// How the reason of a gap begins whose events were given up.
+pub const NOT_WRITTEN: &str = "events could not be written";
+
 /// The number of attempts to write the end of a recording, and the pause after each.
 const LAST_TRIES: u32 = 5;
 
@@ -177,7 +180,7 @@ impl BatchWriter {
         if !self.unwritten.is_too_much() {
             return None;
         }
-        let reason = format!("events could not be written: {}", self.trouble().unwrap_or_default());
+        let reason = format!("{NOT_WRITTEN}: {}", self.trouble().unwrap_or_default());
         // The rows are lost too, so the tables continue from those in the file.
         Some(LostBatches { from: self.unwritten.clear(), reason, tables: self.tables().ok() })
     }

@@ -266,7 +266,21 @@ impl Store {
         identity.written(&self.path, file, &sql).map_err(|error| StoreError::of(&self.path, error))
     }
 
-    /// Stops to look after the file: it has no other readers, and will get another name.
+    /// Returns the tables and indexes that a recording of this format has and this one lacks. Those
+    /// of older formats are not known.
+    pub(super) fn lacks_of_schema(&mut self) -> Result<Vec<String>, StoreError> {
+        let names = |sql: &mut Connection| -> rusqlite::Result<Vec<String>> {
+            let query = "SELECT type || ' ' || name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY 1";
+            sql.prepare(query)?.query_map([], |row| row.get(0))?.collect()
+        };
+        if self.sql(|sql| format(sql))? != Some(FORMAT) {
+            return Ok(Vec::new());
+        }
+        let (all, own) = (Self::in_memory()?.sql(names)?, self.sql(names)?);
+        Ok(all.into_iter().filter(|name| !own.contains(name)).collect())
+    }
+
+    /// Stops looking after the file: it has no other readers, and will get another name.
     pub(super) fn is_for_nobody_else(&mut self) {
         self.identity = None;
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
+use super::batch_writer::NOT_WRITTEN;
 use super::history::{PastContender, PastGap};
 use super::past::WholeSegment;
 use super::{Past, ReadError, SegmentInfo, Store, StoreError, tables};
@@ -40,6 +41,8 @@ pub struct StoreCheck {
     pub sources: Vec<(String, u64)>,
     /// How much was looked at.
     pub looked_at: LookedAt,
+    /// Why the rows were not compared with the stream; `None` if they were.
+    pub not_compared: Option<&'static str>,
     /// What is wrong, in the order in which it was found; at most a hundred.
     pub defects: Vec<StoreDefect>,
     /// How many more defects there are.
@@ -85,9 +88,14 @@ pub struct StoreDefect {
 }
 
 impl StoreCheck {
-    /// Returns whether nothing is wrong.
-    pub fn is_whole(&self) -> bool {
-        self.defects.is_empty()
+    /// Returns whether everything was looked at, and nothing is wrong; `None` if nothing is wrong
+    /// with what was looked at.
+    pub fn is_whole(&self) -> Option<bool> {
+        match self.not_compared {
+            _ if !self.defects.is_empty() => Some(false),
+            Some(_) => None,
+            None => Some(true),
+        }
     }
 
     /// Returns the time from the beginning to the end, whatever lies between.
@@ -135,7 +143,7 @@ pub fn check_store(path: &Path, should_stop: &dyn Fn() -> bool) -> Result<Option
     check.bytes = check.read("the size", bytes)?.unwrap_or_default();
     let segments = past.segments();
     let segments = check.read("the table of the segments", segments)?.unwrap_or_default();
-    if segments.is_empty() && check.is_whole() {
+    if segments.is_empty() && check.defects.is_empty() {
         check.found("nothing was recorded yet".to_owned(), None);
     }
     let (mut stood, mut before) = (FxHashMap::default(), None);
@@ -165,6 +173,10 @@ fn check_pages(check: &mut StoreCheck, store: &mut Store) -> Result<(), StoreErr
         if text != "ok" {
             check.found(format!("the database is damaged: {}", text.replace('\n', " ")), None);
         }
+    }
+    let lacking = store.lacks_of_schema();
+    for name in check.read("the schema", lacking)?.unwrap_or_default() {
+        check.found(format!("the {name} is missing"), None);
     }
     let orphans = store.sql(texts("SELECT DISTINCT \"table\" FROM pragma_foreign_key_check"));
     for table in check.read("the references of the stream", orphans)?.unwrap_or_default() {
@@ -292,8 +304,13 @@ fn check_rows(check: &mut StoreCheck, store: &mut Store, mut stood: Stood) -> Re
     check.sources = check.read("the table of the contenders", sources)?.unwrap_or_default();
     // The logs of servers correct the rows of a recording that they complete, and not its stream.
     let is_corrected = check.sources.iter().any(|(source, _)| source == "both");
-    let are_lost = check.gaps.iter().any(|gap| gap.reason.contains("could not be written"));
-    if is_corrected || are_lost {
+    let are_lost = check.gaps.iter().any(|gap| gap.reason.starts_with(NOT_WRITTEN));
+    check.not_compared = match (is_corrected, are_lost) {
+        (true, _) => Some("transaction logs have corrected the rows and not the stream"),
+        (_, true) => Some("rows were given up while nothing could be written"),
+        _ => None,
+    };
+    if check.not_compared.is_some() {
         return Ok(());
     }
     check.looked_at.compared = compared - stood.len() as u64;

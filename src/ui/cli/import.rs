@@ -304,6 +304,8 @@ struct ImportCoverageFacts {
     source: &'static str,
     /// What proves that no transaction is missing: `numbers`, `digests`, `log` or `snapshot`.
     proven_by: &'static str,
+    /// Whether it has the locks that are older.
+    older_locks: bool,
 }
 
 #[derive(Serialize)]
@@ -347,6 +349,7 @@ impl From<&Imported> for ImportFacts {
             last_zxid: hex(covered.to.0),
             source: "log",
             proven_by: covered.proof.id(),
+            older_locks: covered.has_older,
         };
         let Imported { changes, holds, waits, attempts, .. } = *done;
         Self {

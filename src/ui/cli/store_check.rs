@@ -22,7 +22,8 @@ pub(super) enum StoreCommand {
     ///
     /// Reads everything: the pages of the database, each segment of the stream with its checksum, and the rows of the
     /// tables. Prints the runs, the gaps with their reasons, where the contenders come from, and what is wrong. The file may
-    /// be recorded meanwhile. Exits with 0 when it is whole, with 1 when it is not, and with 2 when it cannot be read.
+    /// be recorded meanwhile. Exits with 0 when it is whole, with 1 when it is not or not everything could be compared, and
+    /// with 2 when it cannot be read.
     Check(StoreCheckOptions),
 }
 
@@ -63,7 +64,7 @@ pub async fn run(
         Format::Table => lines(out, &options.store, &check, settings.utc),
         Format::Json => write_json(out, &StoreCheckFacts::of(&options.store, &check)),
     })?;
-    Ok(if check.is_whole() { ExitAnswer::Yes } else { ExitAnswer::No })
+    Ok(if check.is_whole() == Some(true) { ExitAnswer::Yes } else { ExitAnswer::No })
 }
 
 fn lines(out: &mut impl Write, store: &Path, check: &StoreCheck, utc: bool) -> std::io::Result<()> {
@@ -101,14 +102,24 @@ fn lines(out: &mut impl Write, store: &Path, check: &StoreCheck, utc: bool) -> s
     if check.more_defects > 0 {
         writeln!(out, "{} more are not shown.", count(check.more_defects))?;
     }
-    writeln!(out, "{}", if check.is_whole() { "It is whole." } else { "It is not whole." })
+    match (check.is_whole(), check.not_compared) {
+        (Some(true), _) => writeln!(out, "It is whole: everything can be read, and the rows agree with the stream."),
+        (None, Some(why)) => {
+            writeln!(
+                out,
+                "Nothing is wrong with what was looked at. The rows were not compared with the stream: {why}."
+            )
+        }
+        _ => writeln!(out, "It is not whole."),
+    }
 }
 
 /// What was found, as JSON.
 #[derive(Serialize)]
 struct StoreCheckFacts<'a> {
     file: String,
-    whole: bool,
+    /// `null` if nothing is wrong with what was looked at, and that was not everything.
+    whole: Option<bool>,
     bytes: u64,
     from: Option<String>,
     to: Option<String>,
@@ -116,6 +127,7 @@ struct StoreCheckFacts<'a> {
     gaps: Vec<CoverageGapFacts<'a>>,
     sources: serde_json::Map<String, serde_json::Value>,
     checked: CheckedFacts,
+    not_compared: Option<&'static str>,
     defects: Vec<DefectFacts<'a>>,
     more_defects: u64,
 }
@@ -182,6 +194,7 @@ impl<'a> StoreCheckFacts<'a> {
             gaps: gaps.collect(),
             sources: check.sources.iter().map(|(source, rows)| (source.clone(), (*rows).into())).collect(),
             checked: CheckedFacts { pages, segments, entries, rows, compared },
+            not_compared: check.not_compared,
             defects: check.defects.iter().map(defect).collect(),
             more_defects: check.more_defects,
         }

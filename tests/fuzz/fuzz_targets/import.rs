@@ -7,8 +7,6 @@ mod files;
 
 use std::fs;
 
-use lockscope_base::znode::{TimeRange, Timestamp};
-use lockscope_model::diagnose::Thresholds;
 use lockscope_past::import::{ImportOptions, ServerFiles, import};
 use lockscope_past::record::Store;
 use lockscope_past::record::history::{History, HistoryQuery};
@@ -18,15 +16,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     for (name, bytes) in files::files(input) {
         fs::write(folder.path().join(name), bytes).expect("it can be written");
     }
-    let options = ImportOptions {
-        roots: Vec::new(),
-        named: Vec::new(),
-        recipes: Vec::new(),
-        expected: Vec::new(),
-        thresholds: Thresholds::default(),
-        time: TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) },
-        with_data: input.len() % 2 == 0,
-    };
+    let options = ImportOptions { with_data: input.len() % 2 == 0, ..ImportOptions::default() };
     let store = folder.path().join("history.db");
     let imported = ServerFiles::find(&[folder.path().to_owned()])
         .and_then(|files| import(files, &store, &options, &mut |_| true));

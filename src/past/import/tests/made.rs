@@ -2,9 +2,9 @@
 
 use std::fs;
 
+use super::Folder;
 use super::made_files::{Log, empty_snapshot, snapshot, time};
-use super::{Folder, all};
-use crate::import::{Certainty, Defect, ImportError, Proof, ServerFiles, import};
+use crate::import::{Certainty, Defect, ImportError, ImportOptions, Proof, ServerFiles, import};
 use crate::record::Store;
 use lockscope_base::znode::Zxid;
 use lockscope_model::ensemble::EnsembleEventKind;
@@ -201,7 +201,9 @@ fn two_ensembles_are_not_one() {
     };
     let import = |one: &str, other: &str| {
         let places = [one, other].map(|name| folder.path(name));
-        import(ServerFiles::find(&places).unwrap(), &folder.path("history.db"), &all(), &mut |_| true)
+        import(ServerFiles::find(&places).unwrap(), &folder.path("history.db"), &ImportOptions::default(), &mut |_| {
+            true
+        })
     };
     let long = |begin: i64, from: i64, mut log: Log| {
         for at in 0..20 {

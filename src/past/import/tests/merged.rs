@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use super::Folder;
 use super::made_files::Log;
-use super::{Folder, all};
-use crate::import::{ImportError, Imported, ServerFiles, import};
+use crate::import::{ImportError, ImportOptions, Imported, ServerFiles, import};
 use crate::record::Store;
 use crate::record::history::{History, HistoryQuery};
 
@@ -14,7 +14,7 @@ fn node(number: i32) -> String {
 }
 
 fn import_into(files: &Folder, store: &Path, mut goes_on: impl FnMut() -> bool) -> Result<Imported, ImportError> {
-    import(ServerFiles::find(&[files.0.path().to_owned()])?, store, &all(), &mut |_| goes_on())
+    import(ServerFiles::find(&[files.0.path().to_owned()])?, store, &ImportOptions::default(), &mut |_| goes_on())
 }
 
 fn ends(store: &Path) -> Vec<(String, &'static str)> {

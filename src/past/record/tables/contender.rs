@@ -227,13 +227,20 @@ pub fn find<'a>(table: &'a LockTable, lock: LockId, id: &ContenderId, node: Opti
     rows.filter_map(|(_, position)| lock.row(position)).find(|row| row.contender.id() == *id)
 }
 
-/// Returns the bounds of the acquisition of a holder that already held when everything was read.
-pub fn held_since(row: ContenderRow<'_>, table: &LockTable, moment: EventTime) -> Option<TimeBounds> {
+/// Returns the bounds of the acquisition of a holder that already held when everything was read. It
+/// acquired within the gap only if it was seen before: otherwise it may have held before, too.
+pub fn held_since(
+    row: ContenderRow<'_>,
+    table: &LockTable,
+    moment: EventTime,
+    first_seen_at: Timestamp,
+) -> Option<TimeBounds> {
     let held = table.clock().hold_bounds(row.contender, moment.at)?;
     let ago = |time: std::time::Duration| {
         Timestamp(moment.at.0.saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)))
     };
-    let earliest = moment.unseen_since.unwrap_or(Timestamp(i64::MIN));
+    let was_seen = |since: &Timestamp| first_seen_at <= *since;
+    let earliest = moment.unseen_since.filter(was_seen).unwrap_or(Timestamp(i64::MIN));
     Some(TimeBounds::between(ago(held.at_most).max(earliest), ago(held.at_least).max(earliest)))
 }
 

@@ -129,8 +129,9 @@ impl StandingContenders {
         record.session = happening.session.or(record.session);
         match happening.event {
             LockEvent::Acquired => {
-                let between =
-                    row.filter(|_| moment.unseen_since.is_some()).and_then(|row| held_since(row, table, moment));
+                let between = row
+                    .filter(|_| moment.unseen_since.is_some())
+                    .and_then(|row| held_since(row, table, moment, record.first_seen_at));
                 record.acquires(between.unwrap_or(moment.bounds()));
                 self.tracer.acquired(record);
             }
@@ -326,7 +327,6 @@ impl StandingContenders {
             let id = row.contender.id();
             self.lock_entry(&name, Some(lock));
             let mut changed = false;
-            let mut seen = moment;
             if self.record(lock.id(), &id).is_none() {
                 let before = self
                     .displaced
@@ -335,12 +335,9 @@ impl StandingContenders {
                     .or_else(|| self.unfinished.remove(&name, row.contender));
                 let own_lock = self.locks.get(&lock.id()).map(|standing| Arc::clone(&standing.lock));
                 let Some(own_lock) = own_lock else { continue };
-                let record = if let Some(record) = before {
-                    ContenderRecord { lock: own_lock, is_listed: false, ..record }
-                } else {
-                    // It may have held before the gap, because its lock was not seen then either.
-                    seen.unseen_since = None;
-                    self.found(own_lock, row, table, moment)
+                let record = match before {
+                    Some(record) => ContenderRecord { lock: own_lock, is_listed: false, ..record },
+                    None => self.found(own_lock, row, table, moment),
                 };
                 if let Some(standing) = self.locks.get_mut(&lock.id()) {
                     standing.contenders.insert(id.clone(), record.into());
@@ -353,7 +350,7 @@ impl StandingContenders {
             record.look = look_number;
             changed |= record.reread(row, table, no_data);
             if row.state == ContenderState::Holds && record.acquired.is_none() {
-                record.acquires(held_since(row, table, seen).unwrap_or(moment.bounds()));
+                record.acquires(held_since(row, table, moment, record.first_seen_at).unwrap_or(moment.bounds()));
                 self.tracer.acquired(record);
                 changed = true;
             }
