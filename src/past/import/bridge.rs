@@ -218,9 +218,11 @@ impl Importer<'_> {
             if zxid > until {
                 break;
             }
-            let is_proven = || runs_on || digest.is_some_and(|before| agrees(before, &nothing, &entry) == Some(true));
-            if last.is_some_and(|last| !is_next(last, zxid) && !(may_follow(last, zxid) && is_proven())) {
-                return Ok(false);
+            if let Some(last) = last.filter(|last| !is_next(*last, zxid)) {
+                let agrees = || digest.and_then(|before| agrees(before, &nothing, &entry)) == Some(true);
+                if !may_follow(last, zxid) || !runs_on && !agrees() {
+                    return Ok(false);
+                }
             }
             last = Some(zxid);
             digest = digest_behind(&entry, digest);

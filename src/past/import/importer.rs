@@ -111,16 +111,15 @@ impl Importer<'_> {
             self.done.zxids.get_or_insert((at.0, at.0));
         }
         let covered = &mut self.done.covered;
-        match covered.last_mut().filter(|_| self.is_covering && is_covered) {
-            Some(covered) => (covered.to, covered.proof) = (at, covered.proof.max(proof)),
-            None => {
-                // Otherwise a stretch that is not listed would make the last one longer.
-                self.is_covering = is_covered && covered.len() < MAX_GAPS;
-                if self.is_covering {
-                    let has_older = !self.player.followed.tree.is_partial();
-                    covered.push(Covered { from: at, to: at, proof, has_older });
-                }
-            }
+        if let Some(covered) = covered.last_mut().filter(|_| self.is_covering && is_covered) {
+            (covered.to, covered.proof) = (at, covered.proof.max(proof));
+            return;
+        }
+        // Otherwise a stretch that is not listed would make the last one longer.
+        self.is_covering = is_covered && covered.len() < MAX_GAPS;
+        if self.is_covering {
+            let has_older = !self.player.followed.tree.is_partial();
+            covered.push(Covered { from: at, to: at, proof, has_older });
         }
     }
 
