@@ -11,9 +11,10 @@ use super::transactions::{NextTransaction, Transactions};
 use super::tree::{FollowedTree, LogTree};
 use super::{Certainty, Covered, ImportError, ImportOptions, ImportProgress, Imported, MissingTransactions, Proof};
 use crate::record::RecordedState;
+use crate::record::tables::ProvenTime;
 use lockscope_base::disk::{Entry, Txn};
 use lockscope_base::recipe::Classifier;
-use lockscope_base::znode::{Timestamp, Zxid};
+use lockscope_base::znode::{TimeRange, Timestamp, Zxid};
 use lockscope_model::follow::Follower;
 use lockscope_model::queue::LockTable;
 
@@ -143,6 +144,14 @@ impl Importer<'_> {
         (self.done.changes, self.done.attempts) = (self.player.recording.changes, self.player.recording.attempts);
         self.done.files += self.files.logs.len();
         self.player.recording.happened_to_ensemble(self.epochs.finish());
+        for &Covered { from, to, proof, has_older } in &self.done.covered {
+            self.player.recording.proven(ProvenTime {
+                time: TimeRange { from: from.1, to: to.1 },
+                zxids: (from.0, to.0),
+                proven_by: proof.id().to_owned(),
+                has_older,
+            });
+        }
         (self.done.holds, self.done.waits) = self.player.recording.finish()?;
         Ok(self.done)
     }

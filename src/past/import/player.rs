@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::ImportError;
 use super::tree::{FollowedTree, SingleNodeLocks};
 use super::writing::{NotWritten, WritingThread};
-use crate::record::tables::{RecordedAttempts, RowSource};
+use crate::record::tables::{ProvenTime, RecordedAttempts, RowSource};
 use crate::record::{BatchRecorder, BatchWriter, Bounds, RecordOptions, RecordedState};
 use lockscope_base::disk::{CreateTxn, Entry, Paths, Txn, TxnHeader};
 use lockscope_base::znode::{SessionId, TimeBounds, TimeRange, Timestamp, ZnodePath, Zxid};
@@ -331,6 +331,11 @@ impl ImportRecording {
         for event in events {
             self.batches.happened_to_ensemble(&event);
         }
+    }
+
+    /// Records what proves that the transactions of a time are complete.
+    pub fn proven(&mut self, proven: ProvenTime) {
+        self.batches.proven(proven);
     }
 
     /// Begins a reading of everything, which `changes` are.

@@ -44,6 +44,7 @@ pub fn html(incident: &Incident<'_>, utc: bool) -> String {
             @for paragraph in &told.paragraphs { p class="standstill" data-kind=(paragraph.kind) { (paragraph.text) } }
             @if let Some(sentence) = &told.calm { p class="standstill calm" { (sentence) } }
             @for sentence in told.left_out.iter().chain(&words::left_out(incident)) { p { (sentence) } }
+            @for sentence in words::logs(incident, utc) { p class="muted" { (sentence) } }
             @for gap in gaps { p class="muted" { (words::nothing_seen(gap, utc)) } }
             @if !drawn.is_empty() { h2 { "Holders and waiters" } (legend()) }
             @for lock in drawn { (figure(incident, lock, utc)) }

@@ -114,6 +114,7 @@ pub(super) fn window() -> PastWindow {
         left_out: 0,
         attempts: Vec::new(),
         is_cut: false,
+        coverage: None,
         gaps: vec![PastGap { from: at(45_000), to: Some(at(50_000)), reason: "the network is down".to_owned() }],
         ensemble: Vec::new(),
         findings: vec![PastFinding {

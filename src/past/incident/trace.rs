@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 use super::causes::time_of;
 use super::paragraphs::told;
 use super::{Incident, LockBars, certain_hold, certain_wait, queue_lengths, words};
-use crate::record::history::{PastContender, PastEnsembleEvent, PastGap};
+use crate::record::history::{CoverageFacts, PastContender, PastEnsembleEvent, PastGap};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::report::{EnsembleEventFacts, rfc3339};
@@ -194,6 +194,7 @@ impl TraceEvents {
             incident.window.left_out + incident.window.contenders.len() - shown.iter().filter(|shown| **shown).count();
         json!({
             "from": rfc3339(incident.window.from), "to": rfc3339(incident.window.to), "contendersLeftOut": left_out, "moreFindingsOrDeletions": incident.window.is_cut,
+            "coverage": CoverageFacts::each(incident.window.coverage.as_deref()),
             "causes": causes(incident), "ensemble_events": ensemble_events(incident),
         })
     }

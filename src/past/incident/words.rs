@@ -155,6 +155,25 @@ pub fn nothing_seen(gap: &PastGap, utc: bool) -> String {
     }
 }
 
+/// The most times whose source is told.
+const MAX_COVERED: usize = 5;
+
+/// Returns a sentence for each time that is from transaction logs, which tells what proves it.
+pub fn logs(incident: &Incident<'_>, utc: bool) -> Vec<String> {
+    let covered = incident.window.coverage.iter().flatten();
+    let of_logs = covered.filter_map(|covered| {
+        let (from, to) = (date_and_time(covered.time.from, utc), date_and_time(covered.time.to, utc));
+        Some(format!("From {from} to {to} it is from {}.", covered.of_logs()?))
+    });
+    let mut sentences: Vec<String> = of_logs.collect();
+    let others = sentences.len().saturating_sub(MAX_COVERED);
+    sentences.truncate(MAX_COVERED);
+    if others > 0 {
+        sentences.push(format!("{} are from transaction logs.", plural(others, "other part", "other parts")));
+    }
+    sentences
+}
+
 /// Returns a sentence for each kind of content that is left out.
 pub fn left_out(incident: &Incident<'_>) -> Vec<String> {
     let mut sentences = Vec::new();

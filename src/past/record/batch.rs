@@ -126,6 +126,13 @@ impl Batch {
         self.entries.len() as u64 + self.keyframe_bytes()
     }
 
+    /// Returns when another part of the recording begins with this batch, if so. Only once.
+    pub(super) fn take_new_part(&mut self) -> Option<Timestamp> {
+        let start = self.begins.as_mut().filter(|start| start.new_part)?;
+        start.new_part = false;
+        Some(start.from)
+    }
+
     /// Returns how many of these are the state at the beginning.
     pub(super) fn keyframe_bytes(&self) -> u64 {
         self.begins.as_ref().map_or(0, |start| start.state.len()) as u64
@@ -141,6 +148,8 @@ pub(super) struct SegmentStart {
     pub state: Vec<u8>,
     /// The ensemble, if entries are missing between the previous segment and this one.
     pub new_run: Option<Arc<str>>,
+    /// Whether another part of the recording begins with it.
+    pub new_part: bool,
 }
 
 /// The place of the next batch.

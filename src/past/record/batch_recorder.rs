@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::batch::{Batch, GrowingSegment, SegmentBounds, SegmentStart};
 use super::entry;
 use super::entry::{RecordedState, StoreEntry};
-use super::tables::{GapRecord, RecordedAttempts, RecordedDeletion, TableExcerpt, TableRecorder};
+use super::tables::{GapRecord, ProvenTime, RecordedAttempts, RecordedDeletion, TableExcerpt, TableRecorder};
 use lockscope_base::znode::{NodeData, Timestamp};
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges};
 use lockscope_model::ensemble::EnsembleEvent;
@@ -39,6 +39,8 @@ pub struct BatchRecorder {
     ready: Vec<Batch>,
     /// Whether entries are missing between the last segment and the next one.
     misses_entries: bool,
+    /// Whether the next segment begins another part of the recording, and is due.
+    begins_part: bool,
     clock: RecordingClock,
 }
 
@@ -55,6 +57,7 @@ impl BatchRecorder {
             start: None,
             ready: Vec::new(),
             misses_entries: true,
+            begins_part: false,
             clock: RecordingClock::default(),
         }
     }
@@ -139,6 +142,11 @@ impl BatchRecorder {
         self.tables.happened_to_ensemble(event);
     }
 
+    /// Records what proves that transaction logs are complete.
+    pub(crate) fn proven(&mut self, proven: ProvenTime) {
+        self.tables.proven(proven);
+    }
+
     /// Records attempts in vain.
     pub(crate) fn attempted(&mut self, attempts: RecordedAttempts) {
         self.tables.attempted(attempts);
@@ -168,6 +176,17 @@ impl BatchRecorder {
         let mut ready = std::mem::take(&mut self.ready);
         ready.push(Batch::of_rows(rows, at));
         ready
+    }
+
+    /// Lets the next entry begin a segment, and another part of the recording with it.
+    pub(super) fn begin_part(&mut self) {
+        self.begins_part = true;
+    }
+
+    /// Returns whether the next entry begins another part.
+    #[cfg(test)]
+    pub(super) fn is_beginning_part(&self) -> bool {
+        self.begins_part
     }
 
     /// Starts over with another table, as after a new connection with other settings.
@@ -213,14 +232,15 @@ impl BatchRecorder {
 
     /// Starts a new segment with the current state if one is due.
     fn before(&mut self, at: Timestamp, table: &LockTable, diagnosis: &Diagnosis) {
-        if self.segment.as_ref().is_some_and(|segment| segment.is_full(at)) {
+        if self.segment.as_ref().is_some_and(|segment| self.begins_part || segment.is_full(at)) {
             self.end_batch(at, table, true);
         }
         if self.segment.is_none()
             && let Ok(state) = entry::write(table, diagnosis)
         {
             let new_run = std::mem::take(&mut self.misses_entries).then(|| Arc::clone(&self.connect));
-            self.start = Some(SegmentStart { from: at, state, new_run });
+            let new_part = std::mem::take(&mut self.begins_part);
+            self.start = Some(SegmentStart { from: at, state, new_run, new_part });
             self.segment = Some(GrowingSegment::new(at, table.contender_count(), self.segment_bounds));
         }
     }

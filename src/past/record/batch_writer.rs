@@ -6,18 +6,20 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
+use std::{fs, io, thread};
 
 use rusqlite::{Connection, params};
 
 use super::batch::{Batch, WritePlace};
 use super::batch_recorder::BatchRecorder;
-use super::bounds::{RecordOptions, SpaceKeeper, used_bytes};
-use super::file_identity::{FileFate, FileId, dated_beside};
+use super::bounds::{Bounds, RecordOptions, SpaceKeeper, used_bytes};
+use super::file_identity::{FileFate, FileId, beside, dated_beside};
 use super::memory::RowMemory;
+use super::parts;
+use super::parts::{Rotation, parts_of};
 use super::past::segment_info;
-use super::store::{Claim, LeftFile, Store, StoreError};
+use super::store::{Claim, FILES_BESIDE, LeftFile, Store, StoreError};
 use super::tables::{RowSource, TableRecorder, TableWriter};
 use super::{Past, SegmentInfo, keyframe, store};
 use lockscope_base::znode::{TimeRange, Timestamp};
@@ -44,6 +46,8 @@ pub struct BatchWriter {
     unwritten: Unwritten,
     /// The time that the file covers; `None` while it is empty.
     recorded: Option<TimeRange>,
+    /// The parts of the recording, where it has several.
+    parts: Option<RecordedParts>,
     /// The file that went, until another one is begun.
     gone: Option<GoneFile>,
     /// What became of the file in the last round, as a sentence.
@@ -52,6 +56,21 @@ pub struct BatchWriter {
     files_gone: u64,
     has_lost: bool,
 }
+
+/// A recording in several files, of which the last one is written.
+#[derive(Debug)]
+struct RecordedParts {
+    /// The path from which the names of the parts are made.
+    path: PathBuf,
+    rotation: Rotation,
+    /// When the last part began.
+    began: Timestamp,
+    /// When another part could not be begun.
+    failed_at: Option<Timestamp>,
+}
+
+/// The pause before it is tried again to begin another part.
+const PART_RETRY: Duration = Duration::from_secs(60);
 
 /// A file that is not written any more.
 #[derive(Debug)]
@@ -116,6 +135,7 @@ impl BatchWriter {
             table_writer: TableWriter::default(),
             unwritten: Unwritten::default(),
             recorded,
+            parts: None,
             gone: None,
             file_news: None,
             files_gone: 0,
@@ -130,7 +150,7 @@ impl BatchWriter {
 
     /// Creates a recorder like [`recorder`](Self::recorder), for changes from elsewhere.
     pub(crate) fn recorder_of(&mut self, connect: &str, source: RowSource) -> Result<BatchRecorder, StoreError> {
-        let tables = self.tables()?.of_source(source);
+        let tables = self.tables()?.of_source(Some(source));
         Ok(BatchRecorder::new(connect, tables, self.space.segment_bounds(), self.options.with_data))
     }
 
@@ -232,6 +252,10 @@ impl BatchWriter {
     /// Writes the batches one by one, until one fails.
     fn write(&mut self, now: Timestamp) -> Result<(), StoreError> {
         while let Some(batch) = self.unwritten.first() {
+            if let Some(from) = batch.take_new_part() {
+                self.begin_part(from, now);
+                continue;
+            }
             let has_ended = batch.ends;
             self.store.sql(|_| batch.pack())?;
             let bytes = batch.bytes();
@@ -253,6 +277,7 @@ impl BatchWriter {
             }
             if has_ended {
                 self.keep(now, false)?;
+                self.keep_parts(now);
             }
             self.store.remember()?;
         }
@@ -344,11 +369,11 @@ impl BatchWriter {
         };
         let goes_on = gone.is_whole && next.store.path() == gone.path && gone.id.is_some();
         let file_news = Some(format!("{}; recording goes on in {}", gone.sentence, next.store.path().display()));
-        let (files_gone, mut has_lost) = (self.files_gone, self.has_lost);
+        let (files_gone, mut has_lost, parts) = (self.files_gone, self.has_lost, self.parts.take());
         has_lost |= !goes_on && gone.fate.leaves_the_file();
         let (home, unwritten, place) =
             (std::mem::take(&mut self.home), std::mem::take(&mut self.unwritten), self.place);
-        *self = Self { home, file_news, files_gone, has_lost, ..next };
+        *self = Self { home, parts, file_news, files_gone, has_lost, ..next };
         if goes_on {
             (self.unwritten, self.place) = (unwritten, place);
             return None;
@@ -372,11 +397,107 @@ impl BatchWriter {
         let of_home = |error: std::io::Error| StoreError::File { path: self.home.clone(), error: error.into() };
         let sibling = match gone.sibling.take() {
             Some(sibling) => sibling,
-            None => dated_beside(&self.home, now).map_err(of_home)?,
+            None => {
+                let path = self.parts.as_ref().map_or(&self.home, |parts| &parts.path);
+                dated_beside(path, now).map_err(of_home)?
+            }
         };
         let begun = claim(&sibling, Claim::Empty);
         gone.sibling = Some(sibling);
         begun
+    }
+}
+
+impl BatchWriter {
+    /// Begins or continues a recording in several files. Goes on with the last one, unless its period
+    /// is over.
+    pub(super) fn create_in_parts(
+        path: &Path,
+        options: RecordOptions,
+        rotation: Rotation,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let of_path = |error: io::Error| StoreError::File { path: path.to_owned(), error: error.into() };
+        let parts = RecordedParts { path: path.to_owned(), rotation, began: now, failed_at: None };
+        let last = match parts_of(path).map_err(of_path)?.pop() {
+            Some(last) => last,
+            None => dated_beside(path, now).map_err(of_path)?,
+        };
+        let mut writer = Self::create(&last, options)?;
+        let began = writer.recorded.map_or(now, |recorded| recorded.from);
+        writer.parts = Some(RecordedParts { began, ..parts });
+        if writer.is_part_over(now) {
+            writer.begin_part(now, now);
+        }
+        writer.keep_parts(now);
+        Ok(writer)
+    }
+
+    /// Returns whether another part of the recording is to be begun.
+    pub(super) fn is_part_over(&mut self, now: Timestamp) -> bool {
+        let Some(RecordedParts { rotation, began, failed_at, .. }) = self.parts else { return false };
+        let pauses = failed_at.is_some_and(|failed| now.since(failed) < PART_RETRY);
+        let bytes = self.store.sql(|sql| used_bytes(sql)).unwrap_or(0) + self.store.log_bytes();
+        // What waits may begin a part already.
+        !pauses && self.gone.is_none() && self.unwritten.is_empty() && rotation.is_due(began, bytes, now)
+    }
+
+    /// Goes on in another file, which begins at `from`. Where that is not possible, it is said, and the
+    /// file is written as before.
+    fn begin_part(&mut self, from: Timestamp, now: Timestamp) {
+        let Some(parts) = &self.parts else { return };
+        let begun = dated_beside(&parts.path, from)
+            .map_err(|error| StoreError::File { path: parts.path.clone(), error: error.into() })
+            .and_then(|path| self.next_part(&path, now));
+        match begun {
+            Ok(next) => {
+                let parts = self.parts.take().map(|parts| RecordedParts { began: from, failed_at: None, ..parts });
+                let (unwritten, file_news) = (std::mem::take(&mut self.unwritten), self.file_news.take());
+                let (files_gone, has_lost) = (self.files_gone, self.has_lost);
+                *self = Self { parts, unwritten, file_news, files_gone, has_lost, ..next };
+            }
+            Err(error) => {
+                let news =
+                    format!("{}: the next file cannot be begun, so this one goes on: {error}", self.path().display());
+                self.file_news = Some(news);
+                self.parts.iter_mut().for_each(|parts| parts.failed_at = Some(now));
+            }
+        }
+    }
+
+    fn next_part(&self, path: &Path, now: Timestamp) -> Result<Self, StoreError> {
+        let mut store = Store::claim(path, self.options.group_reads, Claim::Empty)?;
+        let begun = parts::carry_over(self.path(), &mut store, now).and_then(|()| Self::new(store, self.options));
+        if begun.is_err() {
+            // Nothing but the rows of the part before is in it.
+            FILES_BESIDE.into_iter().map(|end| beside(path, end)).chain([path.to_owned()]).for_each(|path| {
+                _ = fs::remove_file(path);
+            });
+        }
+        begun
+    }
+
+    /// Deletes the oldest parts while they are too old, or all of them are too large together. A
+    /// file that is no recording is left alone.
+    fn keep_parts(&self, now: Timestamp) {
+        let (Some(RecordedParts { path, .. }), Bounds { keep, max_bytes }) = (&self.parts, self.options.bounds) else {
+            return;
+        };
+        let mut parts = parts_of(path).unwrap_or_default();
+        parts.retain(|part| part != self.path());
+        let size = |path: &Path| fs::metadata(path).map_or(0, |found| found.len());
+        let mut bytes = size(self.path()) + parts.iter().map(|part| size(part)).sum::<u64>();
+        for part in parts {
+            let Ok(Some(TimeRange { to, .. })) = Past::open(&part).and_then(|mut past| past.span()) else { continue };
+            let is_old = keep.is_some_and(|keep| now.since(to) > keep);
+            if !is_old && max_bytes.is_none_or(|most| bytes <= most) {
+                return;
+            }
+            bytes = bytes.saturating_sub(size(&part));
+            if fs::remove_file(&part).is_ok() {
+                FILES_BESIDE.into_iter().for_each(|end| _ = fs::remove_file(beside(&part, end)));
+            }
+        }
     }
 }
 

@@ -33,6 +33,7 @@ use super::bounds::Bounds;
 use super::entry::StoreEntry;
 use super::playback::{SegmentRead, SegmentReader};
 use super::store::FILES_BESIDE;
+use super::tables;
 use super::tables::{GapRecord, TableExcerpt, TableRecorder};
 use super::{Past, ReadError, RecordOptions, RecordedState, SegmentDamage, SegmentInfo, StoreError, TimedEntry};
 use lockscope_base::znode::{SessionId, TimeRange, Timestamp, Zxid};
@@ -287,6 +288,7 @@ impl Cutter<'_> {
             state.diagnosis.examine(&state.table, at);
         }
         let no_data = !with_data;
+        let source = self.reader.past.store.sql(|sql| tables::source_at(sql, at))?;
         let written = match self.written.take() {
             None => {
                 let options =
@@ -296,12 +298,14 @@ impl Cutter<'_> {
                 let mut excerpt =
                     self.reader.past.store.sql(|sql| TableExcerpt::read(sql, TimeRange { from: at, to }))?;
                 let tables = writer.sql(|sql| TableRecorder::of_excerpt(sql, no_data, &mut excerpt, &state, at))?;
+                let tables = tables.of_source(source);
                 batches.begin_with(&connect, tables, &state, at);
                 WrittenExcerpt { batches, writer, excerpt, state, until: at }
             }
             Some(WrittenExcerpt { mut batches, mut writer, excerpt, state: before, until }) => {
                 writer.finish(batches.end(until, &before.table), until)?;
                 let tables = writer.sql(|sql| TableRecorder::resume_excerpt(sql, no_data, &state, at))?;
+                let tables = tables.of_source(source);
                 batches.begin_with(&connect, tables, &state, at);
                 WrittenExcerpt { batches, writer, excerpt, state, until: at }
             }

@@ -11,6 +11,7 @@
 //! that no such move explains comes from elsewhere, and a sample of its bytes tells whether it
 //! matters.
 
+use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::hash::Hasher;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -192,9 +193,26 @@ pub fn set_log_aside(path: &Path, now: Timestamp) -> io::Result<Option<PathBuf>>
 /// Returns a path for the part of a recording that begins at `from`, in the folder of the first
 /// part: `locks.db` and `locks-20261128T120000Z.db`. Nothing is there yet.
 pub fn dated_beside(path: &Path, from: Timestamp) -> io::Result<PathBuf> {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let end = path.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
+    let (stem, end) = stem_and_end(path);
     free_name(|number| path.with_file_name(format!("{stem}-{}{number}{end}", compact(from))))
+}
+
+/// Returns when the part of a recording begins that has this name, and its number among those of the
+/// same second; `None` if it is not the name of a part.
+pub fn dated(path: &Path, name: &str) -> Option<(String, u32)> {
+    let (stem, end) = stem_and_end(path);
+    let rest = name.strip_prefix(&*stem)?.strip_suffix(&end)?.strip_prefix('-')?;
+    let (time, number) = rest.split_at_checked(COMPACT.len())?;
+    let is_like = |(sign, like): (u8, u8)| if like == b'0' { sign.is_ascii_digit() } else { sign == like };
+    let is_time = time.bytes().zip(COMPACT.bytes()).all(is_like);
+    let number = if number.is_empty() { 1 } else { number.strip_prefix('-')?.parse().ok()? };
+    is_time.then(|| (time.to_owned(), number))
+}
+
+/// Returns the name of a file without its extension, and the extension with its dot.
+fn stem_and_end(path: &Path) -> (Cow<'_, str>, String) {
+    let end = path.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
+    (path.file_stem().unwrap_or_default().to_string_lossy(), end)
 }
 
 /// The most names that are tried for a file.
@@ -210,6 +228,9 @@ fn free_name(name: impl Fn(&str) -> PathBuf) -> io::Result<PathBuf> {
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }
+
+/// How a time looks in the name of a file; each 0 is a digit.
+const COMPACT: &str = "00000000T000000Z";
 
 /// Returns a time as a part of a file's name, as in `20261128T120000Z`.
 fn compact(time: Timestamp) -> String {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::batch::SegmentBounds;
 use super::batch_writer::{BatchWriter, LostBatches};
 use super::bounds::RecordOptions;
+use super::parts::Rotation;
 use super::store::StoreError;
 use super::tables::GapRecord;
 use super::{BatchRecorder, PlayedEntry, RecordedState, StoreEntry};
@@ -154,7 +155,22 @@ impl Recorder {
     /// Begins or continues a recording of one ensemble, given by its servers and chroot. Blocks the
     /// thread during disk access.
     pub fn start(path: &Path, connect: &str, options: RecordOptions) -> Result<Self, StoreError> {
-        let mut writer = BatchWriter::create(path, options)?;
+        Self::of_writer(BatchWriter::create(path, options)?, connect)
+    }
+
+    /// Begins or continues a recording like [`start`](Self::start), in a file for each period: see
+    /// [`parts_of`](super::parts_of).
+    pub fn start_in_parts(
+        path: &Path,
+        connect: &str,
+        options: RecordOptions,
+        rotation: Rotation,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        Self::of_writer(BatchWriter::create_in_parts(path, options, rotation, now)?, connect)
+    }
+
+    fn of_writer(mut writer: BatchWriter, connect: &str) -> Result<Self, StoreError> {
         Ok(Self { batches: writer.recorder(connect)?, writer, lost: None })
     }
 
@@ -193,6 +209,9 @@ impl Recorder {
             if self.writer.file_news().is_none() {
                 self.lost.get_or_insert((TimeRange { from, to: now }, reason)).0.to = now;
             }
+        }
+        if self.writer.is_part_over(now) {
+            self.batches.begin_part();
         }
     }
 

@@ -14,7 +14,8 @@ use super::history::{PastContender, PastGap, rows};
 use super::memory::{ReadMemory, RowMemory};
 use super::store::Store;
 use super::{RecordedState, SegmentDamage, StoreError, keyframe, store};
-use crate::record::tables::ContenderEnd;
+use crate::record::tables;
+use crate::record::tables::{ContenderEnd, CoveredTime};
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
 use lockscope_model::diagnose::Severity;
 use lockscope_model::queue::{ClientIdentity, Departure, DepartureEnd, LedBefore};
@@ -340,6 +341,12 @@ impl Past {
     pub fn gaps(&mut self) -> Result<Vec<PastGap>, StoreError> {
         let gaps = self.store.sql(|sql| rows::gaps(sql, None, None))?;
         Ok(gaps[gaps.len().saturating_sub(MAX_GAPS)..].to_vec())
+    }
+
+    /// Returns what is covered, the earliest first; `None` if there are too many gaps to tell.
+    pub fn coverage(&mut self) -> Result<Option<Vec<CoveredTime>>, StoreError> {
+        let always = TimeRange { from: Timestamp(i64::MIN), to: Timestamp(i64::MAX) };
+        self.store.sql(|sql| tables::covered(sql, always))
     }
 
     /// Returns when findings were raised, their worst severity, and their codes: the last ones,

@@ -376,6 +376,10 @@ impl StoreError {
         let path = path.to_owned();
         match error {
             error if RowMemory::is_exceeded(&error) => Self::TooManyRows(path),
+            // Every statement fits the schema, so the schema of the file is damaged.
+            rusqlite::Error::SqlInputError { error, msg, .. } => {
+                Self::Damaged { path, error: rusqlite::Error::SqliteFailure(error, Some(msg)) }
+            }
             error if is_damage(&error) => Self::Damaged { path, error },
             error => Self::Sqlite { path, error },
         }

@@ -303,10 +303,15 @@ async fn read_state(settings: &ResolvedOptions, options: &CheckOptions) -> anyho
 
 /// Checks a moment of a recording. Fails when nothing was known at that moment.
 fn read_past_state(settings: &ResolvedOptions, store: &Path, at: Option<PastTime>) -> anyhow::Result<CheckedEnsemble> {
-    let PastMoment { at, state, ensemble, since } = past::moment(store, at, settings.utc)?;
+    let PastMoment { at, state, ensemble, since, coverage } = past::moment(store, at, settings.utc)?;
     let RecordedState { table, mut diagnosis, .. } = state;
     let when = || date_and_time(at, settings.utc);
     ensure!(table.is_live(), "nothing is known of the locks at {}: there was no connection; name another time", when());
+    ensure!(
+        coverage.is_none_or(|covered| !covered.is_empty()),
+        "nothing is known of the locks at {}: the recording has a gap there; name another time",
+        when()
+    );
     if diagnosis.last_look().is_none() {
         // The recorder has not looked since the state was stored, which it does each second.
         diagnosis.examine(&table, at);

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::ensure;
 use clap::Args;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -19,7 +20,7 @@ use lockscope_model::text::human::{bytes, count, countdown, date_and_time, durat
 use lockscope_past::import::{
     Certainty, Covered, Defect, ImportOptions, ImportProgress, Imported, MissingTransactions, ServerFiles, import,
 };
-use lockscope_past::record::{Merged, PastTime};
+use lockscope_past::record::{Merged, PastTime, parts_of};
 
 /// A larger difference between the recorder's clock and the leader's is told, in milliseconds.
 const MAX_CLOCK_DIFFERENCE_MS: u64 = 1_000;
@@ -82,6 +83,11 @@ pub async fn run(
     command: &ImportCommand,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitAnswer> {
+    ensure!(
+        command.store.exists() || parts_of(&command.store).unwrap_or_default().is_empty(),
+        "{} is recorded in several files: complete each of them, or name another file with --store",
+        command.store.display()
+    );
     let plan = ImportPlan {
         places: command.places.clone(),
         target: command.store.clone(),

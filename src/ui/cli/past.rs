@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
+use tempfile::TempDir;
 
 use super::output::note;
 use super::resolved::ResolvedOptions;
@@ -14,8 +15,11 @@ use lockscope_base::time::now;
 use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_model::report::ReportedEnsemble;
 use lockscope_model::text::human::date_and_time;
-use lockscope_past::record::history::RecordedEnsemble;
-use lockscope_past::record::{Past, PastTime, Playback, ReadError, RecordedState, SegmentDamage, SegmentInfo};
+use lockscope_past::record::history::{CoveredTime, RecordedEnsemble};
+use lockscope_past::record::{
+    Combined, Past, PastTime, Playback, ReadError, RecordedState, SegmentDamage, SegmentInfo, combine, parts_of,
+    recording_of,
+};
 
 const NO_SUCH_TIME: &str = "there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z";
 
@@ -81,6 +85,8 @@ pub struct PastMoment {
     pub ensemble: ReportedEnsemble,
     /// The beginning of the recorded time without a gap before this moment.
     pub since: Timestamp,
+    /// The covered time that the moment lies in, if it does; `None` if there are too many gaps to tell.
+    pub coverage: Option<Vec<CoveredTime>>,
 }
 
 /// Resolves a written time in a recording with this end: `02:13` is the last one before the end.
@@ -158,8 +164,70 @@ pub fn span(
     Ok(time)
 }
 
+/// A recording as one file, put together where it lies in several.
+pub struct WholeStore {
+    pub path: PathBuf,
+    /// Where it was put together; deleted at the end.
+    pub folder: Option<TempDir>,
+}
+
+impl WholeStore {
+    /// Finds the tables of a recording.
+    pub fn tables(store: &Path) -> anyhow::Result<Self> {
+        Self::find(store, |_| Ok(Combined::Tables))
+    }
+
+    /// Finds the tables and the stream of a time.
+    pub fn stream(store: &Path, from: Option<PastTime>, to: Option<PastTime>, utc: bool) -> anyhow::Result<Self> {
+        Self::find(store, |last| {
+            let (from, to) = resolve_both(from, to, (last, now()), utc)?;
+            let (from, to) = (from.unwrap_or(Timestamp(i64::MIN)), to.unwrap_or(Timestamp(i64::MAX)));
+            Ok(Combined::Stream(TimeRange { from, to }))
+        })
+    }
+
+    fn find(store: &Path, what: impl FnOnce(Timestamp) -> anyhow::Result<Combined>) -> anyhow::Result<Self> {
+        let parts = parts_of(store).with_context(|| format!("cannot read the folder of {}", store.display()))?;
+        if parts.len() < 2 {
+            let path = parts.into_iter().next().unwrap_or_else(|| store.to_owned());
+            return Ok(Self { path, folder: None });
+        }
+        let ends = parts.iter().filter_map(|part| part_span(part)).map(|time| time.to);
+        let last = ends.max().with_context(|| format!("nothing was recorded in {} yet", store.display()))?;
+        let folder = tempfile::tempdir().context("cannot create a temporary folder: set TMPDIR to one with room")?;
+        let path = folder.path().join(store.file_name().unwrap_or(store.as_os_str()));
+        let what = what(last)?;
+        combine(&parts, &path, what)?;
+        ensure!(
+            Past::open(&path)?.span()?.is_some(),
+            "nothing was recorded in that time: name another with --from and --to"
+        );
+        Ok(Self { path, folder: Some(folder) })
+    }
+}
+
+/// Returns the time of a part of a recording; `None` where it is empty or cannot be read.
+fn part_span(part: &Path) -> Option<TimeRange> {
+    Past::open(part).ok()?.span().ok()?
+}
+
+/// Returns the file of a recording that has a moment, or the last one before it; without a moment,
+/// the last one.
+fn part_at(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<PathBuf> {
+    let mut parts = parts_of(store).with_context(|| format!("cannot read the folder of {}", store.display()))?;
+    if parts.len() > 1 {
+        parts.sort_by_cached_key(|part| part_span(part).map(|time| time.from));
+        let end = parts.last().and_then(|part| part_span(part)).map(|time| time.to);
+        if let Some(at) = at.zip(end).map(|(at, end)| resolve(at, end, utc)).transpose()? {
+            parts.retain(|part| part_span(part).is_some_and(|time| time.from <= at));
+        }
+    }
+    Ok(parts.pop().unwrap_or_else(|| store.to_owned()))
+}
+
 /// Reads the known state at a moment; without one, at the end of the recording.
 pub fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<PastMoment> {
+    let store = &part_at(store, at, utc)?;
     let mut past = Past::open(store)?;
     let Some(TimeRange { to: end, .. }) = past.span()? else {
         bail!("nothing was recorded in {} yet", store.display())
@@ -170,7 +238,11 @@ pub fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<P
     let (state, mut past) = playback.into_parts();
     let ensemble =
         ReportedEnsemble::new(&past.connect(segment.run)?, state.table.session()).with_view(state.table.view());
-    Ok(PastMoment { at, state, ensemble, since: past.run_start(&segment)? })
+    let coverage = past.coverage()?.map(|mut covered| {
+        covered.retain(|covered| covered.time.contains(at));
+        covered
+    });
+    Ok(PastMoment { at, state, ensemble, since: past.run_start(&segment)?, coverage })
 }
 
 /// Opens a recording at a moment.
@@ -267,7 +339,8 @@ pub(super) struct NamedStore {
 }
 
 impl Stores {
-    /// Finds the recordings that were named. Those of a folder are its files `*.db`.
+    /// Finds the recordings that were named. Those of a folder are its files `*.db`, and the files of a
+    /// recording in several are one.
     pub fn find(named: &[PathBuf]) -> anyhow::Result<Self> {
         if let [only] = named
             && !only.is_dir()
@@ -300,7 +373,8 @@ fn recordings_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     for entry in read {
         let path = entry.with_context(|| format!("cannot read the folder {}", folder.display()))?.path();
         if path.extension().is_some_and(|extension| extension == "db") && path.is_file() {
-            found.push(path);
+            // All files of a recording are one.
+            found.push(recording_of(&path).unwrap_or(path));
         }
     }
     ensure!(
@@ -309,6 +383,7 @@ fn recordings_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         folder.display()
     );
     found.sort();
+    found.dedup();
     Ok(found)
 }
 

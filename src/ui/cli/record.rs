@@ -40,7 +40,7 @@ use lockscope_live::exporter::ScrapeKind;
 use lockscope_live::zk::EnsembleAddress;
 use lockscope_model::report::{ReportedEnsemble, rfc3339};
 use lockscope_past::record::tables::RecordedDeletion;
-use lockscope_past::record::{Bounds, RecordOptions, Recorder, RecordingEnd};
+use lockscope_past::record::{Bounds, RecordOptions, Recorder, RecordingEnd, Rotation};
 
 /// The most time whose events are lost when the program is killed.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
@@ -59,6 +59,11 @@ pub(super) struct RecordCommand {
     /// 2GiB; at least 16MiB
     #[arg(long, value_name = "SIZE", default_value = "2GiB", requires = "store", value_parser = size)]
     pub max_size: ByteSize,
+    /// Begin another file each period, as in 1d or 6h (UTC), or at a size, as in 500MB: FILE-TIME.db
+    /// beside FILE. Who reads FILE reads all of them. What --keep and --max-size say holds for all
+    /// files together
+    #[arg(long, value_name = "PERIOD|SIZE", requires = "store", value_parser = rotation)]
+    pub rotate: Option<Rotation>,
     /// Leave out the data of the nodes, which may hold secrets; who a contender is then shows by
     /// its address only
     #[arg(long)]
@@ -98,6 +103,19 @@ fn size(text: &str) -> Result<ByteSize, String> {
         Err(_) => Err("write a number and its unit, as in 500MB or 2GiB".to_owned()),
         Ok(size) if size.as_u64() < Bounds::MIN_BYTES => Err("it must not be smaller than 16MiB".to_owned()),
         Ok(size) => Ok(size),
+    }
+}
+
+/// Parses a period or a size.
+fn rotation(text: &str) -> Result<Rotation, String> {
+    match (options::parse_duration(text), size(text)) {
+        (Ok(period), _) if period < Rotation::MIN_PERIOD => {
+            Err("a period must not be shorter than a minute".to_owned())
+        }
+        (Ok(period), _) => Ok(Rotation::Every(period)),
+        (Err(_), Ok(size)) => Ok(Rotation::At(size.as_u64())),
+        (Err(_), Err(error)) if text.parse::<ByteSize>().is_ok() => Err(error),
+        (Err(_), Err(_)) => Err("write a period as in 1d or 6h, or a size as in 500MB".to_owned()),
     }
 }
 
@@ -145,7 +163,12 @@ async fn run(
         reloading();
         read_settings()
     };
-    let start = |store: &PathBuf| Recorder::start(store, &settings.ensemble_name(), command.options());
+    let start = |store: &PathBuf| match command.rotate {
+        Some(rotation) => {
+            Recorder::start_in_parts(store, &settings.ensemble_name(), command.options(), rotation, now())
+        }
+        None => Recorder::start(store, &settings.ensemble_name(), command.options()),
+    };
     let recorder = command.store.as_ref().map(start).transpose().map_err(MayPass::of_store)?;
     questions.start(&command.metrics).await?;
     let spans = command.otlp.start(&settings, command.no_data, recorder.as_ref().and_then(Recorder::left_gap))?;

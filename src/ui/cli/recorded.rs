@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::import::ImportPlan;
 use super::options::{DisplayOptions, EnsembleOptions, SharedOptions};
 use super::output::{ExitAnswer, note, run_blocking};
-use super::past::{NamedStore, Stores};
+use super::past::{NamedStore, Stores, WholeStore};
 use super::resolved::ResolvedOptions;
 use super::{import, past};
 use crate::tui;
@@ -84,7 +84,7 @@ pub(super) struct OpenedSource {
     pub name: String,
     pub from: Option<Timestamp>,
     pub to: Option<Timestamp>,
-    /// Where the recording of transaction logs lies; it is deleted at the end.
+    /// Where the recording lies; it is deleted at the end.
     _folder: Option<TempDir>,
 }
 
@@ -114,13 +114,15 @@ impl SourceOptions {
 
     /// Opens one of the recordings.
     pub(super) fn open_store(&self, store: &Path, settings: &ResolvedOptions) -> anyhow::Result<OpenedSource> {
-        let time = past::span(&mut Past::open(store)?, self.times.from, self.times.to, store, settings.utc)?;
+        let whole = WholeStore::tables(store)?;
+        let mut past = Past::open(&whole.path)?;
+        let time = past::span(&mut past, self.times.from, self.times.to, store, settings.utc)?;
         Ok(OpenedSource {
-            store: Store::open(store)?,
+            store: Store::open(&whole.path)?,
             name: store.to_string_lossy().into_owned(),
             from: self.times.from.map(|_| time.from),
             to: self.times.to.map(|_| time.to),
-            _folder: None,
+            _folder: whole.folder,
         })
     }
 
@@ -171,9 +173,10 @@ impl CutCommand {
 /// left out.
 pub async fn run_cut(settings: &ResolvedOptions, command: &CutCommand) -> anyhow::Result<ExitAnswer> {
     let RecordingOptions { store, times } = &command.recording;
-    let time = past::span(&mut Past::open(store)?, times.from, times.to, store, settings.utc)?;
+    let whole = WholeStore::stream(store, times.from, times.to, settings.utc)?;
+    let time = past::span(&mut Past::open(&whole.path)?, times.from, times.to, store, settings.utc)?;
     let options = CutOptions { time, with_data: !command.no_data };
-    let (from, output) = (store.clone(), command.output.clone());
+    let (from, output) = (whole.path.clone(), command.output.clone());
     let done = run_blocking(move |is_stopped| cut(&from, &output, options, is_stopped)).await?;
     for DamagedSegment { segment, damage } in done? {
         note(&past::left_out(store, &segment, damage, settings.utc));
@@ -207,12 +210,13 @@ impl ReplayCommand {
 
 /// Shows the recording until the screen is left.
 pub async fn run_replay(settings: &ResolvedOptions, command: &ReplayCommand) -> anyhow::Result<ExitAnswer> {
-    let Some(TimeRange { from: first, to: end }) = Past::open(&command.store)?.span()? else {
+    let whole = WholeStore::stream(&command.store, None, None, settings.utc)?;
+    let Some(TimeRange { from: first, to: end }) = Past::open(&whole.path)?.span()? else {
         anyhow::bail!("nothing was recorded in {} yet", command.store.display())
     };
     let at = command.at.map(|at| past::resolve(at, end, settings.utc)).transpose()?;
     if let Some(at) = at.filter(|at| *at < first) {
-        return Err(past::not_recorded(&command.store, at, settings.utc));
+        return Err(past::not_recorded(&whole.path, at, settings.utc));
     }
     let shown = Settings {
         ascii: settings.ascii,
@@ -223,7 +227,7 @@ pub async fn run_replay(settings: &ResolvedOptions, command: &ReplayCommand) -> 
         ..Settings::default()
     };
     let (theme, mouse) = (settings.palette, settings.mouse);
-    let options = ReplayOptions { store: command.store.clone(), at, settings: shown, theme, mouse };
+    let options = ReplayOptions { store: whole.path.clone(), at, settings: shown, theme, mouse };
     Box::pin(tui::replay(options)).await?;
     Ok(ExitAnswer::Yes)
 }

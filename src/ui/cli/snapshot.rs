@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{anyhow, ensure};
 use clap::Args;
 use futures::StreamExt;
+use serde::Serialize;
 use tokio::time::timeout;
 
 use super::live_table::LiveTable;
@@ -30,6 +31,7 @@ use lockscope_model::report::{MembersFacts, ReportedEnsemble, Snapshot, lines};
 use lockscope_model::server_view::{MemberView, ServerView};
 use lockscope_model::text::human::date_and_time;
 use lockscope_past::record::PastTime;
+use lockscope_past::record::history::CoverageFacts;
 
 /// The options of `lockscope snapshot`.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -58,13 +60,22 @@ pub fn run_past(settings: &ResolvedOptions, past: &MomentOptions, out: &mut impl
     Ok(ExitAnswer::Yes)
 }
 
+/// The locks at a moment of a recording, and what covers it.
+#[derive(Serialize)]
+struct PastSnapshot<'a> {
+    #[serde(flatten)]
+    snapshot: Snapshot<'a>,
+    /// Empty where the moment lies in a gap; `null` where there are too many gaps to tell.
+    coverage: Option<Vec<CoverageFacts<'a>>>,
+}
+
 fn print_past(
     settings: &ResolvedOptions,
     store: &Path,
     at: Option<PastTime>,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let PastMoment { at, state, ensemble, .. } = past::moment(store, at, settings.utc)?;
+    let PastMoment { at, state, ensemble, coverage, .. } = past::moment(store, at, settings.utc)?;
     // Among several, an ensemble that was not seen must not look like one without locks.
     ensure!(
         settings.label().is_none() || state.table.is_live(),
@@ -74,7 +85,8 @@ fn print_past(
     print(out, |out| match settings.format {
         Format::Json => {
             let snapshot = Snapshot::new(&ensemble, &state.table, at).with_diagnosis(&state.diagnosis);
-            write_json_of(out, settings.label(), &snapshot)
+            let coverage = CoverageFacts::each(coverage.as_deref());
+            write_json_of(out, settings.label(), &PastSnapshot { snapshot, coverage })
         }
         Format::Table => {
             several::write_heading(out, settings.label(), &ensemble)?;

@@ -13,7 +13,7 @@ use super::resolved::ResolvedOptions;
 use lockscope_base::znode::{TimeRange, escaped};
 use lockscope_model::report::rfc3339;
 use lockscope_model::text::human::{bytes, count, date_and_time, plural};
-use lockscope_past::record::{CheckedRun, LookedAt, StoreCheck, StoreDefect, check_store};
+use lockscope_past::record::{CheckedRun, LookedAt, StoreCheck, StoreDefect, check_store, parts_of};
 
 /// What to do with the file of a recording.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
@@ -30,7 +30,7 @@ pub(super) enum StoreCommand {
 /// The options of `lockscope store check`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct StoreCheckOptions {
-    /// The recording
+    /// The recording; each file of a recording in several is checked
     #[arg(value_name = "FILE")]
     pub store: PathBuf,
     /// How to print what was found [default: table on a terminal, json elsewhere]
@@ -56,15 +56,23 @@ pub async fn run(
     options: &StoreCheckOptions,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitAnswer> {
-    let store = options.store.clone();
-    let Some(check) = run_blocking(move |is_stopped| check_store(&store, is_stopped)).await?? else {
-        bail!("interrupted: not everything was looked at");
-    };
-    print(out, |out| match settings.format {
-        Format::Table => lines(out, &options.store, &check, settings.utc),
-        Format::Json => write_json(out, &StoreCheckFacts::of(&options.store, &check)),
-    })?;
-    Ok(if check.is_whole() == Some(true) { ExitAnswer::Yes } else { ExitAnswer::No })
+    let mut files = parts_of(&options.store).unwrap_or_default();
+    if files.is_empty() {
+        files.push(options.store.clone());
+    }
+    let mut are_whole = true;
+    for file in files {
+        let store = file.clone();
+        let Some(check) = run_blocking(move |is_stopped| check_store(&store, is_stopped)).await?? else {
+            bail!("interrupted: not everything was looked at");
+        };
+        print(out, |out| match settings.format {
+            Format::Table => lines(out, &file, &check, settings.utc),
+            Format::Json => write_json(out, &StoreCheckFacts::of(&file, &check)),
+        })?;
+        are_whole &= check.is_whole() == Some(true);
+    }
+    Ok(if are_whole { ExitAnswer::Yes } else { ExitAnswer::No })
 }
 
 fn lines(out: &mut impl Write, store: &Path, check: &StoreCheck, utc: bool) -> std::io::Result<()> {

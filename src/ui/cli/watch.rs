@@ -256,11 +256,12 @@ pub async fn run_past(
     to: Option<PastTime>,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<ExitAnswer> {
-    let mut past = Past::open(store)?;
+    let whole = past::WholeStore::stream(store, from, to, settings.utc)?;
+    let mut past = Past::open(&whole.path)?;
     let TimeRange { from, to } = past::span(&mut past, from, to, store, settings.utc)?;
     let begins = past.span()?.map_or(from, |all| all.from);
     print_gap(TimeRange { from, to: begins }, settings, out).await?;
-    let mut playback = past::start_or_next(past, store, from, settings.utc)?;
+    let mut playback = past::start_or_next(past, &whole.path, from, settings.utc)?;
     let mut was_synced = playback.state().table.is_reporting();
     if was_synced {
         print_initial(&playback, from, settings, out).await?;
@@ -279,7 +280,7 @@ pub async fn run_past(
             print_initial(&playback, at, settings, out).await?;
         }
     }
-    let ends = Past::open(store)?.span()?.map_or(to, |all| all.to);
+    let ends = Past::open(&whole.path)?.span()?.map_or(to, |all| all.to);
     print_gap(TimeRange { from: ends, to }, settings, out).await?;
     Ok(ExitAnswer::Yes)
 }

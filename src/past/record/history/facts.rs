@@ -7,9 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::{
-    History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, PastGap, Percentiles, RankBy, RankedClient,
-    RankedLock, Ranking, Storm,
+    CoveredTime, History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, PastGap, Percentiles, RankBy,
+    RankedClient, RankedLock, Ranking, Storm,
 };
+use crate::record::tables::RowSource;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::report::{EnsembleEventFacts, SCHEMA, rfc3339};
 
@@ -34,6 +35,8 @@ pub struct HistoryFacts<'a> {
     waits: Vec<PastContenderFacts<'a>>,
     attempts: Vec<AttemptFacts<'a>>,
     storms: Vec<StormFacts<'a>>,
+    /// `null` where the recording has too many gaps to tell.
+    coverage: Option<Vec<CoverageFacts<'a>>>,
     gaps: Vec<GapFacts<'a>>,
     ensemble_events: Vec<EnsembleEventFacts<'a>>,
     top: Option<RankingFacts<'a>>,
@@ -108,6 +111,33 @@ pub struct GapFacts<'a> {
     reason: &'a str,
 }
 
+/// A time that is covered.
+#[derive(Debug, Serialize)]
+pub struct CoverageFacts<'a> {
+    from: Option<String>,
+    to: Option<String>,
+    /// `watched` or `log`; `null` where an earlier version recorded.
+    source: Option<&'static str>,
+    /// `watches`, or of logs `numbers`, `digests`, `log` or `snapshot`; `null` where that is not known.
+    proven_by: Option<&'a str>,
+}
+
+impl<'a> CoverageFacts<'a> {
+    /// Returns the facts of each covered time.
+    pub fn each(covered: Option<&'a [CoveredTime]>) -> Option<Vec<Self>> {
+        covered.map(|covered| covered.iter().map(Self::new).collect())
+    }
+
+    fn new(CoveredTime { time, source, proven_by }: &'a CoveredTime) -> Self {
+        Self {
+            from: rfc3339(time.from),
+            to: rfc3339(time.to),
+            source: source.map(RowSource::id),
+            proven_by: proven_by.as_deref(),
+        }
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub struct RankingFacts<'a> {
     by: &'static str,
@@ -154,6 +184,7 @@ impl<'a> From<&'a History> for HistoryFacts<'a> {
             wait_ms,
             attempts,
             storms,
+            coverage,
             gaps,
             ensemble,
             ranking,
@@ -173,6 +204,7 @@ impl<'a> From<&'a History> for HistoryFacts<'a> {
             waits: waits.iter().map(Into::into).collect(),
             attempts: attempts.iter().map(Into::into).collect(),
             storms: storms.iter().map(Into::into).collect(),
+            coverage: CoverageFacts::each(coverage.as_deref()),
             gaps: gaps.iter().map(Into::into).collect(),
             ensemble_events: ensemble.iter().map(Into::into).collect(),
             top: ranking.as_ref().map(Into::into),

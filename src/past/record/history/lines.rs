@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::facts::{AttemptFacts, GapFacts, PastContenderFacts, PercentileFacts, RankingFacts, StormFacts};
+use super::facts::{
+    AttemptFacts, CoverageFacts, GapFacts, PastContenderFacts, PercentileFacts, RankingFacts, StormFacts,
+};
 use super::{
-    History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, Percentiles, RankedClient, RankedLock,
-    Ranking, Storm, Sums, host,
+    CoveredTime, History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, Percentiles, RankedClient,
+    RankedLock, Ranking, Storm, Sums, host,
 };
 use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_model::ensemble::EnsembleEventKind;
@@ -48,6 +50,7 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
     writeln!(out, "From {from} to {to}: {held}, {waited} without a hold.")?;
     percentiles(out, "Held", hold_ms)?;
     percentiles(out, "Waited before a hold", wait_ms)?;
+    logs(out, history, "", utc)?;
     for gap in gaps {
         let until = gap.to.map_or_else(|| "now".to_owned(), |to| date_and_time(to, utc));
         let reason = fit(&gap.reason, 4 * NAME_COLUMNS, Keep::Start, Charset::Unicode);
@@ -81,6 +84,26 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
         writeln!(out, "{} {which} are not listed: see --from, --to and --limit.", count(left_out))?;
     }
     Ok(())
+}
+
+/// The most times whose source is told.
+const MAX_COVERED: usize = 20;
+
+/// Tells which times are from transaction logs, and what proves these.
+fn logs(out: &mut impl Write, history: &History, indent: &str, utc: bool) -> io::Result<()> {
+    let covered = history.coverage.iter().flatten();
+    let of_logs: Vec<(&CoveredTime, String)> =
+        covered.filter_map(|covered| Some((covered, covered.of_logs()?))).collect();
+    for (CoveredTime { time, .. }, what) in of_logs.iter().take(MAX_COVERED) {
+        let (from, to) = (date_and_time(time.from, utc), date_and_time(time.to, utc));
+        writeln!(out, "{indent}From {from} to {to} it is from {what}.")?;
+    }
+    let others = of_logs.len().saturating_sub(MAX_COVERED);
+    if others > 0 {
+        writeln!(out, "{indent}{} are from transaction logs.", plural(others, "other part", "other parts"))
+    } else {
+        Ok(())
+    }
 }
 
 fn event_text(event: &PastEnsembleEvent, utc: bool) -> String {
@@ -304,6 +327,7 @@ struct NamedEnsembleFacts<'a> {
     to: Option<String>,
     recorded_until: Option<String>,
     clock_ahead_ms: i64,
+    coverage: Option<Vec<CoverageFacts<'a>>>,
     hold_count: usize,
     wait_count: usize,
     hold_ms: PercentileFacts,
@@ -362,7 +386,7 @@ fn each<'a, T>(ensembles: &'a [(RecordedEnsemble, History)], facts: impl Fn(&'a 
 }
 
 impl<'a> NamedEnsembleFacts<'a> {
-    fn new(ensemble: &'a RecordedEnsemble, history: &History) -> Self {
+    fn new(ensemble: &'a RecordedEnsemble, history: &'a History) -> Self {
         Self {
             context: &ensemble.context,
             ensemble: &ensemble.connect,
@@ -370,6 +394,7 @@ impl<'a> NamedEnsembleFacts<'a> {
             to: history.to.and_then(rfc3339),
             recorded_until: history.recorded_until.and_then(rfc3339),
             clock_ahead_ms: ensemble.clock_ahead_ms,
+            coverage: CoverageFacts::each(history.coverage.as_deref()),
             hold_count: history.hold_count,
             wait_count: history.wait_count,
             hold_ms: history.hold_ms.into(),
@@ -402,6 +427,7 @@ pub fn write_lines(out: &mut impl Write, all: &Histories, utc: bool) -> io::Resu
         let clock = clock_sentence(*clock_ahead_ms).map(|sentence| format!("; {sentence}")).unwrap_or_default();
         let connect = escaped(connect);
         writeln!(out, "{context} ({connect}), from {from} to {to}: {held}, {waited} without a hold{clock}.")?;
+        logs(out, history, "  ", utc)?;
         for gap in &history.gaps {
             let until = gap.to.map_or_else(|| "now".to_owned(), |to| date_and_time(to, utc));
             let from = date_and_time(gap.from, utc);

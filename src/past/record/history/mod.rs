@@ -28,9 +28,9 @@ use crate::record::tables::{ContenderEnd, NOT_READ, RecordedDeletion, deletions}
 use lockscope_base::znode::{SessionId, TimeRange, Timestamp, ZnodePath};
 use scan::ScannedRows;
 
-pub use crate::record::tables::PastContender;
+pub use crate::record::tables::{CoveredTime, PastContender};
 pub use attempts::{PastAttempts, Storm};
-pub use facts::HistoryFacts;
+pub use facts::{CoverageFacts, HistoryFacts};
 pub use lines::{Histories, HistoriesFacts, RecordedEnsemble, clock_sentence, lines, write_lines};
 pub use rows::{PastEnsembleEvent, PastFinding, PastGap};
 pub use scan::Sums;
@@ -106,7 +106,10 @@ pub struct History {
     pub attempts: Vec<PastAttempts>,
     /// Very many requests in vain within seconds, the largest first.
     pub storms: Vec<Storm>,
-    /// The gaps, in which nothing was seen.
+    /// What of the time is covered, the earliest first; `None` where the recording has too many gaps
+    /// to tell.
+    pub coverage: Option<Vec<CoveredTime>>,
+    /// The gaps, in which nothing was seen: the rest of the time.
     pub gaps: Vec<PastGap>,
     /// What happened to the ensemble as a whole, the earliest first.
     pub ensemble: Vec<PastEnsembleEvent>,
@@ -120,7 +123,7 @@ impl History {
         let second = if scan::is_of_all(query) { Store::open(store.path()).ok() } else { None };
         store.sql(|connection| {
             let mut history = Self::with_second_connection(connection, second, query)?;
-            rows::add(connection, query.from, query.to, &mut history.gaps)?;
+            history.coverage = rows::coverage(connection, query.from, query.to, &mut history.gaps)?;
             Ok(history)
         })
     }
@@ -169,6 +172,7 @@ impl History {
             wait_ms: Percentiles::of(found.wait_ms),
             attempts,
             storms,
+            coverage: None,
             gaps: rows::gaps(&transaction, query.from, query.to)?,
             ensemble: rows::events(&transaction, query.from, query.to, rows::MAX_EVENTS)?,
             ranking,
@@ -198,7 +202,10 @@ pub struct PastWindow {
     pub contenders: Vec<PastContender>,
     /// The number of earlier contenders that are left out.
     pub left_out: usize,
-    /// The gaps, in which nothing was seen.
+    /// What of the time is covered, the earliest first; `None` where the recording has too many gaps
+    /// to tell.
+    pub coverage: Option<Vec<CoveredTime>>,
+    /// The gaps, in which nothing was seen: the rest of the time.
     pub gaps: Vec<PastGap>,
     /// The findings, in the order in which they were raised.
     pub findings: Vec<PastFinding>,
@@ -218,7 +225,7 @@ impl PastWindow {
     pub fn read(store: &mut Store, from: Option<Timestamp>, to: Option<Timestamp>) -> Result<Option<Self>, StoreError> {
         store.sql(|connection| {
             let Some(mut window) = Self::from_tables(connection, from, to)? else { return Ok(None) };
-            rows::add(connection, from, to, &mut window.gaps)?;
+            window.coverage = rows::coverage(connection, from, to, &mut window.gaps)?;
             if from.is_none() {
                 window.skip_first_reading();
             }
@@ -264,6 +271,7 @@ impl PastWindow {
             known_until: until.min(to),
             contenders: rows::contenders(&transaction, &ids, Some(until))?,
             left_out: (found.holds + found.waits).saturating_sub(ids.len()),
+            coverage: None,
             gaps: rows::gaps(&transaction, Some(from), Some(to))?,
             findings,
             ensemble: events,

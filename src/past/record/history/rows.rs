@@ -10,8 +10,8 @@ use rusqlite::{Connection, Row, params};
 
 use crate::record::memory::RowMemory;
 use crate::record::tables;
-use crate::record::tables::{ContenderEnd, EnsembleRecord, NOT_READ, PastContender};
-use lockscope_base::znode::{TimeBounds, Timestamp};
+use crate::record::tables::{ContenderEnd, CoveredTime, EnsembleRecord, NOT_READ, PastContender};
+use lockscope_base::znode::{TimeBounds, TimeRange, Timestamp};
 use lockscope_model::ensemble::EnsembleEventKind;
 
 /// A first reading that took less is not worth to be told.
@@ -206,24 +206,23 @@ pub(super) fn events(
     Ok(tables::ensemble_rows(connection, overlap, window(from, to), limit)?.into_iter().map(event).collect())
 }
 
-/// Adds the parts of a time range outside of the recording to its gaps, the earliest first.
-pub(super) fn add(
+/// Returns what of a time range is covered; `None` where the recording has too many gaps to tell.
+/// Adds the other parts of the range to its gaps, the earliest first.
+pub(super) fn coverage(
     connection: &Connection,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
     gaps: &mut Vec<PastGap>,
-) -> rusqlite::Result<()> {
-    let times = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
-    let (first, last) = connection.query_row("SELECT min(from_ms), max(until_ms) FROM segment", [], times)?;
-    let (Some(first), Some(last)) = (first.map(Timestamp), last.map(Timestamp)) else { return Ok(()) };
-    let gap = |from, to, reason: &str| PastGap { from, to: Some(to), reason: reason.to_owned() };
-    if let Some(from) = from.filter(|from| *from < first) {
-        gaps.insert(0, gap(from, first, "the recording begins later"));
+) -> rusqlite::Result<Option<Vec<CoveredTime>>> {
+    let [first, last] = window(from, to).map(Timestamp);
+    let Some(covered) = tables::covered(connection, TimeRange { from: first, to: last })? else { return Ok(None) };
+    let told = gaps.iter().map(|gap| TimeRange { from: gap.from, to: gap.to.unwrap_or(Timestamp(i64::MAX)) });
+    let uncovered = tables::uncovered(connection, (from, to), &covered, told)?;
+    for (time, reason) in uncovered {
+        let at = gaps.partition_point(|gap| gap.from <= time.from);
+        gaps.insert(at, PastGap { from: time.from, to: Some(time.to), reason: reason.to_owned() });
     }
-    if let Some(to) = to.filter(|to| *to > last) {
-        gaps.push(gap(last, to, "the recording ends earlier"));
-    }
-    Ok(())
+    Ok(Some(covered))
 }
 
 #[cfg(test)]

@@ -33,7 +33,9 @@ fn recorded(holds: i64, locks: i64) -> Connection {
             .unwrap();
     }
     drop(insert);
-    transaction.execute("INSERT INTO recording VALUES (1, 1, 1000000, ?1)", [1_000_000 + holds * 10 + 1_000]).unwrap();
+    transaction
+        .execute("INSERT INTO recording VALUES (1, 1, 1000000, ?1, NULL)", [1_000_000 + holds * 10 + 1_000])
+        .unwrap();
     transaction.commit().unwrap();
     connection
 }

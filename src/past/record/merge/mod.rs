@@ -231,6 +231,7 @@ impl MergeRun<'_> {
             Ok(target.store.sql(|sql| {
                 goes_beyond.map_or(Ok(()), |ended| merge::close_findings(sql, ended))?;
                 merge::add_runs(sql, filled)?;
+                merge::add_coverage(sql, log, filled)?;
                 merge::add_activity(sql, log, filled)?;
                 merge::add_findings(sql, log, filled)?;
                 merge::complete_ensemble(sql, log, filled.iter())?;

@@ -59,6 +59,7 @@
 //! segments have.
 
 mod contender;
+mod coverage;
 pub(super) mod facts;
 pub(super) mod merge;
 mod recorder;
@@ -73,6 +74,8 @@ use rusqlite::Connection;
 
 pub(in crate::record) use contender::select as select_contenders;
 pub use contender::{ContenderEnd, PastContender, RowSource};
+pub use coverage::{CoveredTime, ProvenTime};
+pub(in crate::record) use coverage::{covered, source_at, uncovered};
 pub use facts::{RecordedAttempts, RecordedDeletion};
 pub use recorder::{SpanRecorder, TableRecorder};
 pub(super) use resume::{TableExcerpt, deletions};
@@ -106,8 +109,21 @@ CREATE TABLE IF NOT EXISTS recording (
     id INTEGER PRIMARY KEY,
     tables_version INTEGER NOT NULL,
     began_at INTEGER NOT NULL,
-    until_at INTEGER NOT NULL       -- up to here everything that was seen is in the tables
+    until_at INTEGER NOT NULL,      -- up to here everything that was seen is in the tables
+    source TEXT                     -- watched or log: a recorder, or the servers' transaction logs; null where an earlier version recorded
 );
+
+-- What proves that a recording from transaction logs has every transaction of a time.
+CREATE TABLE IF NOT EXISTS coverage (
+    id INTEGER PRIMARY KEY,
+    began_at INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    first_zxid INTEGER NOT NULL,
+    last_zxid INTEGER NOT NULL,
+    proven_by TEXT NOT NULL,        -- numbers, digests, log, snapshot: of several epochs the weakest
+    older_locks INTEGER NOT NULL    -- whether the locks that are older are there
+);
+CREATE INDEX IF NOT EXISTS coverage_ended ON coverage (ended_at);
 
 CREATE TABLE IF NOT EXISTS lock (
     id INTEGER PRIMARY KEY,
@@ -304,24 +320,21 @@ CREATE VIEW IF NOT EXISTS deletion_utc AS
     FROM deletion;
 ";
 
-/// The columns that were added to the table of contenders, with their types.
-const ADDED: [(&str, &str); 2] = [("deleted_by", "INTEGER"), ("source", "TEXT")];
+/// The columns that were added to tables, with their types.
+const ADDED: [(&str, &str, &str); 3] =
+    [("contender", "deleted_by", "INTEGER"), ("contender", "source", "TEXT"), ("recording", "source", "TEXT")];
 
 /// Returns the expression that reads an added column; NULL in a file without it.
 pub(super) fn or_null(connection: &Connection, column: &'static str) -> rusqlite::Result<&'static str> {
-    Ok(if exists(connection, column)? { column } else { "NULL" })
+    Ok(if connection.column_exists(None, "contender", column)? { column } else { "NULL" })
 }
 
 /// Adds the columns that a file of an earlier version lacks.
 fn add_missing(connection: &Connection) -> rusqlite::Result<()> {
-    for (column, kind) in ADDED {
-        if !exists(connection, column)? {
-            connection.execute_batch(&format!("ALTER TABLE contender ADD COLUMN {column} {kind}"))?;
+    for (table, column, kind) in ADDED {
+        if !connection.column_exists(None, table, column)? {
+            connection.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} {kind}"))?;
         }
     }
     Ok(())
-}
-
-fn exists(connection: &Connection, column: &str) -> rusqlite::Result<bool> {
-    connection.column_exists(None, "contender", column)
 }

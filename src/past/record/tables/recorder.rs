@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use super::contender::{EventTime, RowSource};
+use super::coverage::ProvenTime;
 use super::facts::{Attempts, ChangedSessions, DeletionRows, RecordedAttempts, StandingFindingRows};
 use super::resume::{TableExcerpt, Unfinished};
 use super::rows::{RunRecord, TableRows};
@@ -37,6 +38,8 @@ pub struct TableRecorder {
     was_live: bool,
     /// The last known time at which the table was live.
     last_true: Option<Timestamp>,
+    proven: Vec<ProvenTime>,
+    source: Option<RowSource>,
     /// The id of this run's row in `recording`, and the beginning of the run.
     run: (i64, Option<Timestamp>),
     /// The time at which rows were last taken.
@@ -74,6 +77,8 @@ impl TableRecorder {
             )),
             attempts: Attempts::default(),
             deletions: DeletionRows::default(),
+            proven: Vec::new(),
+            source: Some(RowSource::Watched),
             was_live: false,
             last_true: until,
             run: (next("SELECT max(id) FROM recording")?, None),
@@ -108,13 +113,15 @@ impl TableRecorder {
         }
     }
 
-    /// Sets where the rows come from.
+    /// Sets where the rows come from; `None` where an older recording does not note it.
     #[must_use]
-    pub(in crate::record) fn of_source(mut self, source: RowSource) -> Self {
+    pub(in crate::record) fn of_source(mut self, source: Option<RowSource>) -> Self {
+        let of_rows = source.unwrap_or_default();
         if let Some(contenders) = &mut self.contenders {
-            contenders.set_source(source);
+            contenders.set_source(of_rows);
         }
-        self.ensemble.set_source(source);
+        self.ensemble.set_source(of_rows);
+        self.source = source;
         self
     }
 
@@ -156,8 +163,9 @@ impl TableRecorder {
     }
 
     /// Sets the gaps of an excerpt: those of its recording, and others. Also sets what happened to
-    /// the ensemble.
+    /// the ensemble, and what is proven of the time.
     pub(in crate::record) fn set_gaps(&mut self, mut excerpt: TableExcerpt, others: Vec<GapRecord>) {
+        self.proven = std::mem::take(&mut excerpt.proven);
         self.ensemble.give(std::mem::take(&mut excerpt.ensemble));
         self.gaps.give(excerpt.into_gaps(others));
     }
@@ -226,6 +234,11 @@ impl TableRecorder {
         self.ensemble.add(event);
     }
 
+    /// Records what proves that logs are complete.
+    pub fn proven(&mut self, proven: ProvenTime) {
+        self.proven.push(proven);
+    }
+
     /// Records attempts in vain.
     pub fn attempted(&mut self, attempts: RecordedAttempts) {
         if self.contenders.is_some() {
@@ -266,7 +279,7 @@ impl TableRecorder {
         }
         let run = self.run.1.map(|began_at| {
             let until = if self.was_live { seen_until } else { self.last_true.unwrap_or(began_at) };
-            RunRecord { id: self.run.0, began_at, until: until.max(began_at) }
+            RunRecord { id: self.run.0, began_at, until: until.max(began_at), source: self.source }
         });
         self.flushed_at = now;
         TableRows {
@@ -279,6 +292,7 @@ impl TableRecorder {
             attempts: self.attempts.take(),
             deletions: std::mem::take(&mut self.deletions.unwritten),
             activity: (now, std::mem::take(&mut self.events)),
+            proven: std::mem::take(&mut self.proven),
             run,
         }
     }

@@ -12,9 +12,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::contender::{ContenderEnd, ContenderRecord};
+use super::coverage::ProvenTime;
 use super::facts::{RecordedAttempts, RecordedDeletion};
 use super::timeline::{EnsembleRecord, GapRecord};
-use super::{contender, facts, timeline};
+use super::{contender, coverage, facts, timeline};
 use crate::record::memory::RowMemory;
 use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath, Zxid};
 use lockscope_model::diagnose::{Diagnosis, Finding};
@@ -120,6 +121,7 @@ pub(in crate::record) struct TableExcerpt {
     pub(super) unseen: Option<GapRecord>,
     gaps: Vec<GapRecord>,
     pub(super) ensemble: Vec<EnsembleRecord>,
+    pub(super) proven: Vec<ProvenTime>,
     attempts: VecDeque<RecordedAttempts>,
     deletions: VecDeque<RecordedDeletion>,
 }
@@ -139,6 +141,7 @@ impl TableExcerpt {
             unseen: unseen(connection, from)?,
             gaps: gaps(connection, time)?,
             ensemble: timeline::within(connection, time)?,
+            proven: coverage::proven(connection, time)?,
             attempts: facts::within(connection, time)?.into(),
             deletions: deletions(connection, time, usize::MAX)?.into(),
         })

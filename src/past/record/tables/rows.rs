@@ -8,11 +8,12 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, Transaction, params};
 use rustc_hash::FxHashMap;
 
-use super::contender::{ContenderRecord, RecordedClient, RecordedLock, mode_id};
+use super::contender::{ContenderRecord, RecordedClient, RecordedLock, RowSource, mode_id};
+use super::coverage::ProvenTime;
 use super::facts::{FindingRecord, RecordedAttempts, RecordedDeletion, SessionRecord};
 use super::timeline::{EnsembleRecord, GapRecord};
 use super::unsettled::SettledEnd;
-use super::{TABLES_VERSION, facts, timeline};
+use super::{TABLES_VERSION, coverage, facts, timeline};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 /// The most remembered ids of locks, and of clients.
@@ -32,6 +33,8 @@ pub struct TableRows {
     pub(super) deletions: Vec<RecordedDeletion>,
     /// The time and the number of events since rows were last taken.
     pub(super) activity: (Timestamp, u64),
+    /// What proves that logs are complete.
+    pub(super) proven: Vec<ProvenTime>,
     pub(super) run: Option<RunRecord>,
 }
 
@@ -40,6 +43,8 @@ pub(super) struct RunRecord {
     pub id: i64,
     pub began_at: Timestamp,
     pub until: Timestamp,
+    /// `None` in an excerpt of a recording that does not note it.
+    pub source: Option<RowSource>,
 }
 
 /// Writes rows of the history, each under the id that the recording gives it.
@@ -55,7 +60,7 @@ impl TableWriter {
     /// [`Self::start_over`]; the same rows can then be written again.
     pub fn write(&mut self, transaction: &Transaction<'_>, rows: &TableRows) -> rusqlite::Result<()> {
         let TableRows { contenders, settled, findings, sessions, gaps, ensemble, attempts, .. } = rows;
-        let TableRows { deletions, activity: (until, events), run, .. } = rows;
+        let TableRows { deletions, activity: (until, events), proven, run, .. } = rows;
         contenders.iter().try_for_each(|record| self.insert(transaction, record))?;
         settled.iter().try_for_each(|end| set_ending(transaction, *end))?;
         findings.iter().try_for_each(|record| self.finding(transaction, record))?;
@@ -64,16 +69,17 @@ impl TableWriter {
         ensemble.iter().try_for_each(|record| timeline::write(transaction, record))?;
         attempts.iter().try_for_each(|record| facts::write(transaction, record))?;
         deletions.iter().try_for_each(|record| deletion(transaction, record))?;
+        proven.iter().try_for_each(|proven| coverage::write(transaction, proven))?;
         if *events > 0 {
             let insert = "REPLACE INTO activity (until_at, events) VALUES (?1, ?2)";
             transaction.prepare_cached(insert)?.execute(params![until.0, events])?;
         }
-        if let Some(RunRecord { id, began_at, until }) = run {
+        if let Some(RunRecord { id, began_at, until, source }) = run {
             transaction
                 .prepare_cached(
-                    "REPLACE INTO recording (id, tables_version, began_at, until_at) VALUES (?1, ?2, ?3, ?4)",
+                    "REPLACE INTO recording (id, tables_version, began_at, until_at, source) VALUES (?1, ?2, ?3, ?4, ?5)",
                 )?
-                .execute([*id, TABLES_VERSION, began_at.0, until.0])?;
+                .execute(params![id, TABLES_VERSION, began_at.0, until.0, source.map(RowSource::id)])?;
         }
         self.stay_small();
         Ok(())
@@ -89,9 +95,13 @@ impl TableWriter {
             connection.prepare_cached("SELECT id FROM lock WHERE path = ?1 AND ifnull(name, x'') = ifnull(?2, x'')")?;
         let known: Option<i64> = find.query_row(params![path, name], |row| row.get(0)).optional()?;
         let id = if let Some(id) = known {
-            connection
+            let changed = connection
                 .prepare_cached("UPDATE lock SET recipe = ?2, kind = ?3 WHERE id = ?1 AND recipe <> ?2")?
                 .execute(params![id, lock.recipe, lock.kind])?;
+            if changed > 0 {
+                // Otherwise a lock that gets its earlier recipe again would keep this one.
+                self.locks.retain(|_, known| *known != id);
+            }
             id
         } else {
             connection
@@ -317,6 +327,7 @@ pub fn forget_before(transaction: &Transaction<'_>, time: Timestamp) -> rusqlite
         "DELETE FROM deletion WHERE at < ?1",
         "DELETE FROM attempt WHERE to_at < ?1",
         "DELETE FROM activity WHERE until_at < ?1",
+        "DELETE FROM coverage WHERE ended_at < ?1",
         "DELETE FROM session WHERE last_seen_at < ?1 AND NOT EXISTS (SELECT 1 FROM contender WHERE contender.session = session.session)",
         "DELETE FROM recording WHERE until_at < ?1 AND id < (SELECT max(id) FROM recording)",
     ];

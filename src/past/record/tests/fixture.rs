@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::fixture::TableFixture;
 use crate::record::batch::SegmentBounds;
-use crate::record::{Bounds, Past, Playback, PlaybackStep, RecordOptions, RecordedState, Recorder};
+use crate::record::{Bounds, Past, Playback, PlaybackStep, RecordOptions, RecordedState, Recorder, Rotation};
 use crate::testing::{connected, deleted};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
@@ -35,6 +35,8 @@ pub struct ConsoleFixture {
     pub recorder: Option<Recorder>,
     pub options: RecordOptions,
     pub segments: SegmentBounds,
+    /// When the recorder begins another file.
+    pub rotation: Option<Rotation>,
     pub path: PathBuf,
     /// What the console showed, with the times.
     pub shown: Vec<(Timestamp, String)>,
@@ -45,6 +47,10 @@ pub struct ConsoleFixture {
 
 impl ConsoleFixture {
     pub fn new(options: RecordOptions, segments: SegmentBounds) -> Self {
+        Self::in_parts(options, segments, None)
+    }
+
+    pub fn in_parts(options: RecordOptions, segments: SegmentBounds, rotation: Option<Rotation>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("locks.db");
         let mut fixture = Self {
@@ -53,6 +59,7 @@ impl ConsoleFixture {
             recorder: None,
             options,
             segments,
+            rotation,
             path,
             shown: Vec::new(),
             unwritten: Vec::new(),
@@ -66,7 +73,12 @@ impl ConsoleFixture {
     pub fn start(&mut self) {
         self.ensemble.table = LockTable::new([]);
         self.diagnosis = Diagnosis::new(Thresholds::default());
-        let recorder = Recorder::start(&self.path, CONNECT, self.options).unwrap();
+        let recorder = match self.rotation {
+            Some(rotation) => {
+                Recorder::start_in_parts(&self.path, CONNECT, self.options, rotation, self.ensemble.now).unwrap()
+            }
+            None => Recorder::start(&self.path, CONNECT, self.options).unwrap(),
+        };
         self.recorder = Some(recorder.with_segments(self.segments));
         self.read_everything();
     }

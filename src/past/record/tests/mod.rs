@@ -9,5 +9,6 @@ mod file_gone;
 pub mod fixture;
 mod in_memory;
 mod large;
+mod parts;
 mod prepended;
 mod store_check;

@@ -22,7 +22,8 @@ use times::Spans;
 pub(in crate::record) use super::facts::complete as complete_attempts;
 pub(in crate::record) use super::timeline::complete as complete_ensemble;
 pub(in crate::record) use times::{
-    add_activity, add_findings, add_gaps, add_runs, close_findings, complete_sessions, prove_ends, reduce_gaps,
+    add_activity, add_coverage, add_findings, add_gaps, add_runs, close_findings, complete_sessions, prove_ends,
+    reduce_gaps,
 };
 
 /// The most rows of a batch, and the most bytes of their texts.

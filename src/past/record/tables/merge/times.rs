@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Row, params};
 
-use crate::record::tables::TABLES_VERSION;
 use crate::record::tables::contender::{RecordedClient, RecordedLock};
 use crate::record::tables::facts::SessionRecord;
 use crate::record::tables::rows::TableWriter;
+use crate::record::tables::{TABLES_VERSION, coverage};
 use lockscope_base::recipe::Recipe;
 use lockscope_base::znode::{SessionId, TimeRange, Timestamp, ZnodePath};
 
@@ -62,7 +62,7 @@ impl Spans {
     pub fn within(&self, other: &Self) -> Result<Self, TooManySpans> {
         let mut both = Self::default();
         for span in self.iter() {
-            other.meeting(span).filter_map(|other| span.within(other)).try_for_each(|part| both.add(part))?;
+            other.parts_of(span).try_for_each(|part| both.add(part))?;
         }
         Ok(both)
     }
@@ -76,13 +76,22 @@ impl Spans {
         Ok(rest)
     }
 
+    /// Returns the set of these times, in whatever order they are.
+    pub fn of(mut times: Vec<TimeRange>) -> Result<Self, TooManySpans> {
+        times.sort_unstable_by_key(|time| time.from);
+        let mut all = Self::default();
+        times.into_iter().try_for_each(|time| all.add(time))?;
+        Ok(all)
+    }
+
     /// Returns the times of either set.
     pub fn and(&self, other: &Self) -> Result<Self, TooManySpans> {
-        let mut spans: Vec<TimeRange> = self.iter().chain(other.iter()).collect();
-        spans.sort_unstable_by_key(|span| span.from);
-        let mut all = Self::default();
-        spans.into_iter().try_for_each(|span| all.add(span))?;
-        Ok(all)
+        Self::of(self.iter().chain(other.iter()).collect())
+    }
+
+    /// Returns the parts of a span that are in the set.
+    pub fn parts_of(&self, span: TimeRange) -> impl Iterator<Item = TimeRange> {
+        self.meeting(span).filter_map(move |known| known.within(span))
     }
 
     /// Returns the parts of a span that are not in the set.
@@ -113,6 +122,14 @@ impl Spans {
 /// is in no gap.
 pub(in crate::record) fn known(connection: &Connection) -> rusqlite::Result<Result<Spans, TooManySpans>> {
     let rows = spans(connection, "SELECT began_at, until_at FROM recording ORDER BY began_at")?;
+    known_of(connection, rows)
+}
+
+/// Returns the same where the runs have rows of these times.
+pub(in crate::record) fn known_of(
+    connection: &Connection,
+    rows: Result<Spans, TooManySpans>,
+) -> rusqlite::Result<Result<Spans, TooManySpans>> {
     let segments = spans(connection, "SELECT from_ms, until_ms FROM segment ORDER BY from_ms")?;
     let gaps = spans(connection, "SELECT began_at, ifnull(ended_at, 9223372036854775807) FROM gap ORDER BY began_at")?;
     Ok(rows.and_then(|rows| rows.within(&segments?)?.without(&gaps?)))
@@ -218,9 +235,22 @@ pub(in crate::record) fn prove_ends(connection: &Connection) -> rusqlite::Result
 
 /// Adds a run for each of these times.
 pub(in crate::record) fn add_runs(connection: &Connection, times: &Spans) -> rusqlite::Result<()> {
-    let mut insert =
-        connection.prepare_cached("INSERT INTO recording (tables_version, began_at, until_at) VALUES (?1, ?2, ?3)")?;
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO recording (tables_version, began_at, until_at, source) VALUES (?1, ?2, ?3, 'log')",
+    )?;
     times.iter().try_for_each(|time| insert.execute([TABLES_VERSION, time.from.0, time.to.0]).map(drop))
+}
+
+/// Adds what proves the log in the times that it fills.
+pub(in crate::record) fn add_coverage(
+    connection: &Connection,
+    log: &Connection,
+    times: &Spans,
+) -> rusqlite::Result<()> {
+    for time in times.iter() {
+        coverage::proven(log, time)?.iter().try_for_each(|proven| coverage::write(connection, proven))?;
+    }
+    Ok(())
 }
 
 /// Closes the findings that were open when the recorder ended, as its next run would.

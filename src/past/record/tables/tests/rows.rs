@@ -176,7 +176,10 @@ fn released_in_an_older_version_is_read_as_gone() {
         let read_end = |connection: &mut Connection| History::from_tables(connection, &query).unwrap().holds[0].end;
         assert_eq!(read_end(&mut fixture.connection), end, "version {tables_version}");
         // A later run of this version does not change earlier rows.
-        fixture.connection.execute("INSERT INTO recording VALUES (9, 2, 9000000000000, 9000000000001)", []).unwrap();
+        fixture
+            .connection
+            .execute("INSERT INTO recording VALUES (9, 2, 9000000000000, 9000000000001, NULL)", [])
+            .unwrap();
         assert_eq!(read_end(&mut fixture.connection), end, "version {tables_version}");
     }
 }
