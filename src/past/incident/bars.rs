@@ -6,12 +6,13 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use maud::{Markup, html};
+use rustc_hash::FxHashMap;
 
 use super::{Incident, LockBars, certain_hold, certain_wait, queue_lengths, words};
 use crate::record::history::PastContender;
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::{TimeRange, Timestamp};
-use lockscope_model::text::human::{count, date_and_time, exact_time, latency, time_of_day};
+use lockscope_model::text::human::{count, date_and_time, exact_time, latency, plural, time_of_day};
 use lockscope_model::text::{Charset, Keep, cut, tenth, whole};
 
 /// The heights of a bar's row, of the queue length, and of the head, in pixels.
@@ -21,17 +22,20 @@ const QUEUE: f64 = 44.0;
 
 const HEAD: f64 = 22.0;
 
-/// The most contenders of a lock with a row of their own.
+/// The most clients of a lock with a row of their own.
 pub const MAX_ROWS: usize = 24;
+
+/// The most requests of a client that are drawn one by one, each with its own words. Of more, all are
+/// drawn together, and those that held or waited longest also by themselves.
+const MAX_REQUESTS: usize = 40;
 
 /// The number of parts of the time for which the queue length and merged holds are drawn.
 const PARTS: usize = 400;
 
-/// Returns the picture of one lock, and how many of its contenders have no row.
+/// Returns the picture of one lock, and how many of its clients have no row.
 pub fn picture(incident: &Incident<'_>, lock: &LockBars<'_>, utc: bool) -> (Markup, usize) {
     let scale = TimeScale { from: incident.window.from.0, to: incident.window.to.0 };
-    let shown = chosen(incident, lock);
-    let left_out = lock.contenders.len() - shown.len();
+    let (shown, left_out) = chosen(incident, lock);
     let rows_top = HEAD + ROW + 4.0;
     let rows = whole(shown.len()) * ROW;
     let queue_top = rows_top + rows + 8.0;
@@ -57,10 +61,8 @@ pub fn picture(incident: &Incident<'_>, lock: &LockBars<'_>, utc: bool) -> (Mark
                     title { (words::name(&finding.code)) ": " (words::sentence(&finding.summary)) }
                 }
             }
-            @for (row, at) in shown.iter().enumerate() {
-                @if let Some(past) = incident.contender(*at) {
-                    (contender(incident, lock, past, scale, rows_top + whole(row) * ROW, utc))
-                }
+            @for (row, requests) in shown.iter().enumerate() {
+                (client(incident, lock, requests, scale, rows_top + whole(row) * ROW, utc))
             }
             @for deletion in incident.window.deletions.iter().filter(|deletion| deletion.lock == lock.path) {
                 line class="deletion" x1=(scale.x(deletion.at.0)) x2=(scale.x(deletion.at.0)) y1=(HEAD) y2=(tenth(queue_top)) {
@@ -76,26 +78,40 @@ pub fn picture(incident: &Incident<'_>, lock: &LockBars<'_>, utc: bool) -> (Mark
     (markup, left_out)
 }
 
-/// Chooses the contenders with a row of their own: those that others waited for and those that
-/// waited longest, in the order of arrival.
-fn chosen(incident: &Incident<'_>, lock: &LockBars<'_>) -> Vec<usize> {
-    let mut by_weight: Vec<usize> = lock.contenders.clone();
-    if by_weight.len() > MAX_ROWS {
-        let window = incident.times();
-        let weight = |at: &usize| {
-            let past = incident.contender(*at)?;
-            let length = |time: Option<TimeRange>| time.map_or(Duration::ZERO, TimeRange::length);
-            Some(length(certain_hold(past, window)).max(length(certain_wait(past, window))))
-        };
-        by_weight.sort_by_cached_key(|at| Reverse(weight(at)));
+/// Chooses the clients with a row of their own: those that others waited for and those with the
+/// longest hold or wait, in the order of arrival. Returns the requests of each, and how many clients
+/// have no row.
+fn chosen(incident: &Incident<'_>, lock: &LockBars<'_>) -> (Vec<Vec<usize>>, usize) {
+    let mut rows: Vec<Vec<usize>> = Vec::new();
+    let mut places: FxHashMap<String, usize> = FxHashMap::default();
+    for at in &lock.contenders {
+        let Some(past) = incident.contender(*at) else { continue };
+        let place = *places.entry(words::same_client(past)).or_insert(rows.len());
+        if place == rows.len() {
+            rows.push(Vec::new());
+        }
+        rows[place].push(*at);
+    }
+    let left_out = rows.len().saturating_sub(MAX_ROWS);
+    if left_out > 0 {
         let standing = lock.standstills.iter().flat_map(|found| found.holders.iter().copied()).take(MAX_ROWS / 3);
         let standing: BTreeSet<usize> = standing.collect();
-        by_weight.retain(|at| !standing.contains(at));
-        by_weight.splice(0..0, standing);
-        by_weight.truncate(MAX_ROWS);
+        let is_standing = |row: &Vec<usize>| row.iter().any(|at| standing.contains(at));
+        let weight = |row: &Vec<usize>| row.iter().map(|at| weight(incident, *at)).max();
+        rows.sort_by_cached_key(|row| (Reverse(is_standing(row)), Reverse(weight(row))));
+        rows.truncate(MAX_ROWS);
+        rows.sort_unstable();
     }
-    by_weight.sort_unstable();
-    by_weight
+    (rows, left_out)
+}
+
+/// Returns how long a contender held or waited, whichever is longer.
+fn weight(incident: &Incident<'_>, at: usize) -> Duration {
+    let length = |time: Option<TimeRange>| time.map_or(Duration::ZERO, TimeRange::length);
+    let window = incident.times();
+    incident
+        .contender(at)
+        .map_or(Duration::ZERO, |past| length(certain_hold(past, window)).max(length(certain_wait(past, window))))
 }
 
 /// Draws all holds of the lock in one row. If there are many, draws how much of each part of the
@@ -105,7 +121,7 @@ fn all_holds(incident: &Incident<'_>, lock: &LockBars<'_>, scale: TimeScale) -> 
     let holds: Vec<TimeRange> =
         lock.contenders.iter().filter_map(|at| certain_hold(incident.contender(*at)?, window)).collect();
     let is_dense = holds.len() > PARTS;
-    let path = if is_dense { dense(&holds, scale) } else { separate(&holds, scale) };
+    let path = bars(&holds, scale, HEAD, ROW - 4.0);
     html! {
         text class="label" x="4" y=(tenth(HEAD + ROW - 4.0)) {
             (count(holds.len())) " holds" @if is_dense { ", drawn together" }
@@ -114,33 +130,72 @@ fn all_holds(incident: &Incident<'_>, lock: &LockBars<'_>, scale: TimeScale) -> 
     }
 }
 
-fn separate(holds: &[TimeRange], scale: TimeScale) -> String {
-    let mut path = String::new();
-    for hold in holds {
-        let (x, width) = scale.span(*hold);
-        // Writing to a String cannot fail.
-        let _ = write!(path, "M{x} {HEAD}h{width}v{}h-{width}z", ROW - 4.0);
-    }
-    path
-}
-
-fn dense(holds: &[TimeRange], scale: TimeScale) -> String {
-    let mut spans = holds.to_vec();
+/// Draws times as bars of a height: each by itself, or very many together.
+fn bars(times: &[TimeRange], scale: TimeScale, top: f64, height: f64) -> String {
+    let (top, height) = (tenth(top), tenth(height));
+    let mut spans = times.to_vec();
     spans.sort_unstable();
+    // Times closer than a quarter of a part are merged: the gap would be invisible.
+    let closest = if times.len() > PARTS { (WIDTH - LEFT) / whole(PARTS) / 4.0 } else { f64::NEG_INFINITY };
     let mut merged: Vec<(f64, f64)> = Vec::new();
     for span in spans {
         let (x, width) = scale.span(span);
         match merged.last_mut() {
-            // Holds closer than a quarter of a part are merged: the gap would be invisible.
-            Some(last) if x <= last.1 + (WIDTH - LEFT) / whole(PARTS) / 4.0 => last.1 = last.1.max(x + width),
+            Some(last) if x <= last.1 + closest => last.1 = last.1.max(x + width),
             _ => merged.push((x, x + width)),
         }
     }
     let mut path = String::new();
     for (from, to) in merged {
-        let _ = write!(path, "M{} {HEAD}h{}v{}h-{}z", tenth(from), tenth(to - from), ROW - 4.0, tenth(to - from));
+        let width = tenth(to - from);
+        // Writing to a String cannot fail.
+        let _ = write!(path, "M{} {top}h{width}v{height}h-{width}z", tenth(from));
     }
     path
+}
+
+/// Draws the requests of a client in one row.
+fn client(
+    incident: &Incident<'_>,
+    lock: &LockBars<'_>,
+    requests: &[usize],
+    scale: TimeScale,
+    y: f64,
+    utc: bool,
+) -> Markup {
+    let Some(last) = requests.last().and_then(|at| incident.contender(*at)) else { return html! {} };
+    let who = words::client(last);
+    let window = incident.times();
+    let times = |time: fn(&PastContender, TimeRange) -> Option<TimeRange>| -> Vec<TimeRange> {
+        requests.iter().filter_map(|at| time(incident.contender(*at)?, window)).collect()
+    };
+    let (waits, holds) = (times(certain_wait), times(certain_hold));
+    let sum = |times: &[TimeRange]| latency(times.iter().map(|time| time.length()).sum());
+    let all = format!(
+        "{}: waited {} and held {} in all",
+        plural(requests.len(), "request", "requests"),
+        sum(&waits),
+        sum(&holds)
+    );
+    let mut single = requests.to_vec();
+    let is_many = single.len() > MAX_REQUESTS;
+    if is_many {
+        single.sort_by_cached_key(|at| Reverse(weight(incident, *at)));
+        single.truncate(MAX_REQUESTS);
+        single.sort_unstable();
+    }
+    html! {
+        g class="client" data-requests=(requests.len()) {
+            text class="label" x="4" y=(tenth(y + ROW / 2.0 + 4.0)) { (short(&who)) title { (who) ", " (all) } }
+            @if is_many {
+                path class="wait" d=(bars(&waits, scale, y + 5.0, 6.0)) { title { (who) ", " (all) } }
+                path class="hold" d=(bars(&holds, scale, y + 2.0, 12.0)) { title { (who) ", " (all) } }
+            }
+            @for past in single.iter().filter_map(|at| incident.contender(*at)) {
+                (contender(incident, lock, past, scale, y, utc))
+            }
+        }
+    }
 }
 
 fn contender(
@@ -160,17 +215,16 @@ fn contender(
     html! {
         g class="contender" data-node=(words::name(&past.node)) data-end=(past.end.id()) data-held-at-least-ms=[past.held_at_least_ms()]
             data-held-at-most-ms=[past.held_at_most_ms()] data-waited-ms=[past.waited_ms()] {
-            text class="label" x="4" y=(middle) { (short(&who)) title { (who) ", " (words::name(&past.node)) } }
             @if let Some(wait) = wait {
                 @let (x, width) = scale.span(wait);
                 rect class="wait" x=(x) y=(tenth(y + 5.0)) width=(width) height="6" {
-                    title { (who) " waited " (latency(wait.length())) (behind(incident, lock, past)) }
+                    title { (who) ", " (words::name(&past.node)) ", waited " (latency(wait.length())) (behind(incident, lock, past)) }
                 }
             }
             @if let Some(hold) = hold {
                 @let (x, width) = scale.span(hold);
                 rect class="hold" x=(x) y=(tenth(y + 2.0)) width=(width) height="12" {
-                    title { (who) " held it " (latency(hold.length())) ", from " (exact_time(hold.from, utc)) " to " (exact_time(hold.to, utc)) }
+                    title { (who) ", " (words::name(&past.node)) ", held it " (latency(hold.length())) ", from " (exact_time(hold.from, utc)) " to " (exact_time(hold.to, utc)) }
                 }
             }
             @if let Some(unsure) = unsure {

@@ -61,7 +61,7 @@ pub fn html(incident: &Incident<'_>, utc: bool) -> String {
 fn legend() -> Markup {
     html! {
         p class="muted" {
-            "A thick bar is a hold, a thin one a wait; their signs: ✝ the session expired, ✂ deleted by hand or by another session, × went without having held, \
+            "A row is a client: one name on one host, or one session. A thick bar is a hold, a thin one a wait; their signs: ✝ the session expired, ✂ deleted by hand or by another session, × went without having held, \
              ? ended unseen. Gone means: released by its client, or deleted by another; ZooKeeper does not say which. Lines at the top are findings, vertical lines deletions; where it is hatched, nothing was seen. Below is how many waited."
         }
     }
@@ -75,8 +75,8 @@ fn figure(incident: &Incident<'_>, lock: &LockBars<'_>, utc: bool) -> Markup {
             (drawn)
             @if left_out > 0 {
                 figcaption {
-                    (plural(left_out, "other contender has", "other contenders have")) " no row here: these are the " (bars::MAX_ROWS)
-                    " that held or waited longest. The row of all holds and the number of those who waited show all of them."
+                    (plural(left_out, "other client has", "other clients have")) " no row here: these are the " (bars::MAX_ROWS)
+                    " that others waited for, or with the longest hold or wait. The row of all holds and the number of those who waited show all of them."
                 }
             }
         }

@@ -57,6 +57,18 @@ pub fn client(past: &PastContender) -> String {
     }
 }
 
+/// Returns the same for two contenders exactly if they are of one client: one name on one host, since
+/// a client has another port after each reconnect, or else one address or one session.
+pub fn same_client(past: &PastContender) -> String {
+    let host = past.client.as_deref().map(|address| address.rsplit_once(':').map_or(address, |(host, _)| host));
+    match (past.client_name.as_deref(), host, past.session) {
+        (Some(own), host, _) => format!("name {own} {}", host.unwrap_or_default()),
+        (None, Some(_), _) => format!("address {}", past.client.as_deref().unwrap_or_default()),
+        (None, None, Some(session)) => format!("session {session}"),
+        (None, None, None) => format!("node {}", past.node),
+    }
+}
+
 /// Returns a time range such as `2026-05-01 02:00:00 to 02:30:00 UTC`; the day and zone appear once
 /// when they are equal.
 pub fn period(from: Timestamp, to: Timestamp, utc: bool) -> String {

@@ -54,7 +54,7 @@ fn pictures_are_complete_and_stay_within_their_frame() {
     }
     let rows: Vec<_> = document.descendants().filter(|node| node.attribute("class") == Some("contender")).collect();
     let ends: Vec<_> = rows.iter().filter_map(|row| row.attribute("data-end")).collect();
-    assert_eq!(ends, ["expired", "gone", "open"]);
+    assert_eq!(ends, ["expired", "open", "gone"], "the first and the last are of one client");
 }
 
 #[test]
@@ -201,7 +201,6 @@ fn many_holds_are_summarized_and_the_page_says_so() {
     assert!(page.len() < 5_000_000 && trace.len() < 5_000_000, "{} {}", page.len(), trace.len());
     for part in [
         "22 other locks cost less waiting",
-        "other contenders have no row here",
         "events of the contenders that held and waited shortest",
     ] {
         assert!(page.contains(part), "{part}");
@@ -211,6 +210,37 @@ fn many_holds_are_summarized_and_the_page_says_so() {
     let times: Vec<&str> =
         page.match_indices("data-holds=\"").map(|(at, found)| &page[at + found.len()..at + found.len() + 3]).collect();
     assert!(times.iter().all(|holds| *holds == "667" || *holds == "666"), "{times:?}");
+}
+
+/// Returns the numbers of requests of the rows, and what is said of clients without a row.
+fn rows_of(window: &PastWindow) -> (Vec<usize>, Option<String>) {
+    let text = html(&Incident::new(window), true);
+    let picture = pictures(&text)[0];
+    let document = roxmltree::Document::parse(picture).unwrap_or_else(|error| panic!("{error} in {picture}"));
+    let rows = document.descendants().filter_map(|node| node.attribute("data-requests")?.parse().ok()).collect();
+    let caption = text.find("<figcaption>").map(|at| text[at + 12..].chars().take_while(|sign| *sign != ':').collect());
+    (rows, caption)
+}
+
+#[test]
+fn a_client_has_one_row_however_often_it_came_back() {
+    let mut window = busy(385, 1);
+    for past in &mut window.contenders {
+        // Each has its own connection: a client has another port after each reconnect.
+        past.client_name = Some(format!("worker-{}", past.id % 2));
+        past.client = Some(format!("10.0.4.{}:{}", past.id % 2, 40_000 + past.id));
+    }
+    assert_eq!(rows_of(&window), (vec![193, 192], None));
+    for past in &mut window.contenders {
+        past.client_name = Some(format!("worker-{}", past.id % 30));
+    }
+    let (rows, caption) = rows_of(&window);
+    assert_eq!((rows.len(), caption.as_deref()), (24, Some("6 other clients have no row here")));
+    // Who others waited for has a row, however briefly it held.
+    for past in &mut window.contenders {
+        (past.client_name, past.client) = (None, Some(format!("10.0.4.7:{}", 40_000 + past.id)));
+    }
+    assert_eq!(rows_of(&window).1.as_deref(), Some("361 other clients have no row here"));
 }
 
 #[test]
