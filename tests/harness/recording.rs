@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::diagnose::{Diagnosis, Thresholds};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
-use lockscope_past::record::{Bounds, RecordOptions, Recorder};
+use lockscope_past::record::{Bounds, RecordOptions, Recorder, Rotation};
 
 use super::reading::{self, deleted, seen};
 
@@ -15,6 +15,11 @@ pub const BEGIN: Timestamp = Timestamp(1_777_601_400_000);
 
 /// The stuck lock.
 pub const LOCK: &str = "/app/locks/billing";
+
+const CONNECT: &str = "zk1:2181,zk2:2181,zk3:2181";
+
+const OPTIONS: RecordOptions =
+    RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true, group_reads: false };
 
 fn second(number: u64) -> Timestamp {
     BEGIN.plus(Duration::from_secs(number))
@@ -38,9 +43,17 @@ fn came(number: i64, at: Timestamp) -> Change {
 /// minutes. At 02:13:00 the holder stops, at 02:14:40 its session ends, and at 02:15:00 the
 /// recorder is stopped.
 pub fn incident(path: &Path) {
-    let bounds = Bounds { keep: None, max_bytes: None };
-    let options = RecordOptions { bounds, with_data: true, group_reads: false };
-    let mut recorder = Recorder::start(path, "zk1:2181,zk2:2181,zk3:2181", options).expect("it can be recorded");
+    let recorder = Recorder::start(path, CONNECT, OPTIONS).expect("it can be recorded");
+    record(recorder);
+}
+
+/// Records the same in a file for each minute.
+pub fn incident_in_parts(path: &Path) {
+    let rotation = Rotation::Every(Duration::from_secs(60));
+    record(Recorder::start_in_parts(path, CONNECT, OPTIONS, rotation, BEGIN).expect("it can be recorded"));
+}
+
+fn record(mut recorder: Recorder) {
     let (mut table, mut diagnosis) = (LockTable::new([]), Diagnosis::new(Thresholds::default()));
     for number in 0..300 {
         let at = second(number);

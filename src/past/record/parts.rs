@@ -53,16 +53,13 @@ const MAX_PARTS: usize = 10_000;
 ///
 /// # Errors
 ///
-/// Returns an error if the folder cannot be read, or has more than 10,000 parts. A folder that does
-/// not exist has none.
+/// Returns an error if an entry of the folder cannot be read, or there are more than 10,000 parts.
 pub fn parts_of(path: &Path) -> io::Result<Vec<PathBuf>> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
+    let itself = path.is_file().then(|| path.to_owned());
     let mut dated_parts = Vec::new();
-    for entry in entries {
+    // Who may not list the folder may still read the file. Its other errors are those of the file.
+    for entry in fs::read_dir(folder).into_iter().flatten() {
         let name = entry?.file_name();
         if let Some(at) = name.to_str().and_then(|name| dated(path, name)) {
             dated_parts.push((at, path.with_file_name(&name)));
@@ -72,7 +69,6 @@ pub fn parts_of(path: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     dated_parts.sort();
-    let itself = path.is_file().then(|| path.to_owned());
     Ok(itself.into_iter().chain(dated_parts.into_iter().map(|(_, part)| part)).collect())
 }
 

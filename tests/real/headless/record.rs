@@ -10,7 +10,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use zookeeper_client::{Acls, Client, CreateMode};
 
-use super::program::{Running, lockscope, run};
+use super::program::{Ended, Running, lockscope, run};
+use crate::harness::recording;
 use crate::harness::server::Server;
 use crate::harness::settings::Settings;
 use crate::harness::wait::eventually;
@@ -266,4 +267,77 @@ async fn a_manual_deletion_is_recorded_with_its_author() {
     .await;
     assert_eq!((rows.0, rows.1.as_str()), (node, "deleted"));
     assert!(rows.2.is_some());
+}
+
+/// The commands that read a recording; `FILE` stands for it.
+const READERS: [&[&str]; 9] = [
+    &["history", "--store", "FILE"],
+    &["history", "--store", "FILE", "--from", "2026-05-01T02:11:30Z", "--to", "2026-05-01T02:13:30Z", "--top", "hold"],
+    &["history", "--store", "FILE", "--end", "expired,unknown", "--min-hold", "1s", "--format", "table", "--utc"],
+    &["snapshot", "--store", "FILE"],
+    &["snapshot", "--store", "FILE", "--at", "2026-05-01T02:11:59Z"],
+    &["check", "--store", "FILE", "--at", "2026-05-01T02:14:30Z"],
+    &["watch", "--store", "FILE"],
+    &["watch", "--store", "FILE", "--from", "2026-05-01T02:12:55Z", "--to", "2026-05-01T02:13:05Z"],
+    &["history", "--store", "FOLDER"],
+];
+
+/// Returns an output without what counts from the beginning of the file that has a moment.
+fn of_any_part(ended: &Ended) -> String {
+    let Ok(mut facts) = serde_json::from_str::<Value>(&ended.out) else { return ended.out.clone() };
+    if facts.get("holds").is_none() {
+        for counted in ["coverage", "looked_ms", "looks"] {
+            facts.as_object_mut().expect("an object").remove(counted);
+        }
+    }
+    facts.to_string()
+}
+
+#[tokio::test]
+async fn every_command_reads_the_files_of_a_recording_as_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let one = folder.path().join("one/locks.db");
+    let parts = folder.path().join("parts/locks.db");
+    for store in [&one, &parts] {
+        fs::create_dir(store.parent().expect("a folder")).expect("a folder");
+    }
+    recording::incident(&one);
+    recording::incident_in_parts(&parts);
+    let files = fs::read_dir(parts.parent().expect("a folder")).expect("a folder").count();
+    assert!(files >= 5 && !parts.exists(), "{files} files");
+    let read = async |reader: &[&str], store: &Path| {
+        let (file, folder) = (store.to_str().expect("text"), store.parent().and_then(Path::to_str).expect("text"));
+        let arguments: Vec<String> =
+            reader.iter().map(|word| word.replace("FILE", file).replace("FOLDER", folder)).collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        run(lockscope(&arguments)).await
+    };
+    for reader in READERS {
+        let (expected, found) = (read(reader, &one).await, read(reader, &parts).await);
+        assert!(!expected.out.is_empty(), "{reader:?}: {}", expected.stderr);
+        assert_eq!(
+            (found.code, of_any_part(&found)),
+            (expected.code, of_any_part(&expected)),
+            "{reader:?}: {}",
+            found.stderr
+        );
+    }
+    let page = |store: &Path, name: &str| store.with_file_name(name).to_str().expect("text").to_owned();
+    for store in [&one, &parts] {
+        for name in ["page.html", "page.json"] {
+            read(&["report", "--store", "FILE", "--utc", "-o", &page(store, name)], store).await.done();
+        }
+        let cut = ["cut", "--store", "FILE", "--from", "2026-05-01T02:12:30Z", "-o", &page(store, "cut.bin")];
+        read(&cut, store).await.done();
+    }
+    for name in ["page.html", "page.json"] {
+        let [one, parts] = [&one, &parts].map(|store| fs::read_to_string(page(store, name)).expect("a report"));
+        assert!(one == parts, "{name} differs");
+    }
+    let cut = ["history", "--store", "FILE"];
+    let [one_cut, parts_cut] = [&one, &parts].map(|store| store.with_file_name("cut.bin"));
+    assert_eq!(read(&cut, &parts_cut).await.out, read(&cut, &one_cut).await.out);
+    let checked = read(&["store", "check", "FILE"], &parts).await;
+    assert_eq!(checked.out.lines().filter(|line| line.contains("\"whole\":true")).count(), files, "{}", checked.out);
+    checked.done();
 }

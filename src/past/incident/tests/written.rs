@@ -199,10 +199,7 @@ fn many_holds_are_summarized_and_the_page_says_so() {
     let incident = Incident::new(&window);
     let (page, trace) = (html(&incident, true), trace(&incident).expect("JSON"));
     assert!(page.len() < 5_000_000 && trace.len() < 5_000_000, "{} {}", page.len(), trace.len());
-    for part in [
-        "22 other locks cost less waiting",
-        "events of the contenders that held and waited shortest",
-    ] {
+    for part in ["22 other locks cost less waiting", "events of the contenders that held and waited shortest"] {
         assert!(page.contains(part), "{part}");
     }
     checked(&trace);

@@ -15,7 +15,7 @@
 //!
 //! # Files
 //!
-//! The sets of times in `tables::merge::times` say which times are to be filled. `stream` fills the
+//! The sets of times in `tables::spans` say which times are to be filled. `stream` fills the
 //! stream, and `tables::merge` completes the rows.
 
 mod stream;
@@ -28,7 +28,7 @@ use super::store;
 use super::store::{Store, StoreError};
 use super::tables::merge;
 use super::tables::merge::ContenderMerge;
-use super::tables::merge::times::{Spans, TooManySpans, known};
+use super::tables::spans::{Spans, TooManySpans, known};
 use crate::record::SegmentDamage;
 use lockscope_base::znode::{TimeRange, ZnodePath, Zxid, escaped};
 

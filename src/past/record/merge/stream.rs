@@ -10,7 +10,7 @@ use super::MergeError;
 use crate::record::entry::EntryWriter;
 use crate::record::past::{Past, WholeSegment};
 use crate::record::store::{Store, StoreError};
-use crate::record::tables::merge::times::Spans;
+use crate::record::tables::spans::Spans;
 use crate::record::{ReadError, RecordedState, SegmentDamage, SegmentInfo, TimedEntry, decode, entry, keyframe};
 use lockscope_base::znode::{TimeRange, Timestamp};
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use rusqlite::{Connection, Row, params};
 
 use super::contender::RowSource;
-use super::merge::times;
-use super::merge::times::Spans;
+use super::spans;
+use super::spans::Spans;
 use crate::record::memory::RowMemory;
 use lockscope_base::znode::{TimeRange, Timestamp, Zxid};
 
@@ -141,7 +141,7 @@ pub(in crate::record) fn covered(
 ) -> rusqlite::Result<Option<Vec<CoveredTime>>> {
     let runs = runs(connection)?;
     let rows = Spans::of(runs.iter().map(|(time, _)| *time).collect());
-    let Ok(known) = times::known_of(connection, rows)? else { return Ok(None) };
+    let Ok(known) = spans::known_of(connection, rows)? else { return Ok(None) };
     let proven = proven(connection, within)?;
     let mut covered = Vec::new();
     for (run, source) in runs {
@@ -193,6 +193,8 @@ pub(in crate::record) fn uncovered(
     let (Some(first), Some(last)) = bounds else { return Ok(Vec::new()) };
     let (first, last) = (Timestamp(first), Timestamp(last));
     let whole = TimeRange { from: from.unwrap_or(first), to: to.unwrap_or(last) };
+    // A gap that lasts is known up to the end of the recording.
+    let gaps = gaps.map(|gap| TimeRange { to: gap.to.min(last), ..gap });
     let known = covered.iter().map(|covered| covered.time).chain(gaps);
     let Ok(known) = Spans::of(known.collect()) else { return Ok(Vec::new()) };
     let reason = |time: TimeRange| {

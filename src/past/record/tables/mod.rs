@@ -65,6 +65,7 @@ pub(super) mod merge;
 mod recorder;
 mod resume;
 mod rows;
+pub(super) mod spans;
 mod standing;
 mod timeline;
 mod trace;

@@ -15,9 +15,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::record::tables::contender;
 use crate::record::tables::contender::{ContenderEnd, ContenderRecord, RecordedClient, RowSource};
 use crate::record::tables::rows::TableWriter;
+use crate::record::tables::spans::Spans;
 use lockscope_base::recipe::is_never_reused;
 use lockscope_base::znode::{TimeBounds, TimeRange, Timestamp, Zxid};
-use times::Spans;
 
 pub(in crate::record) use super::facts::complete as complete_attempts;
 pub(in crate::record) use super::timeline::complete as complete_ensemble;
