@@ -483,19 +483,18 @@ impl BatchWriter {
         let (Some(RecordedParts { path, .. }), Bounds { keep, max_bytes }) = (&self.parts, self.options.bounds) else {
             return;
         };
-        let mut parts = parts_of(path).unwrap_or_default();
-        parts.retain(|part| part != self.path());
+        let parts = parts_of(path).unwrap_or_default();
         let size = |path: &Path| fs::metadata(path).map_or(0, |found| found.len());
-        let mut bytes = size(self.path()) + parts.iter().map(|part| size(part)).sum::<u64>();
-        for part in parts {
-            let Ok(Some(TimeRange { to, .. })) = Past::open(&part).and_then(|mut past| past.span()) else { continue };
-            let is_old = keep.is_some_and(|keep| now.since(to) > keep);
+        let mut bytes: u64 = parts.iter().map(|part| size(part)).sum();
+        for (part, next) in parts.iter().zip(parts.iter().skip(1)).take_while(|(part, _)| *part != self.path()) {
+            // Each part ends where the next one begins.
+            let is_old = parts::begin_of(path, next).zip(keep).is_some_and(|(until, keep)| now.since(until) > keep);
             if !is_old && max_bytes.is_none_or(|most| bytes <= most) {
                 return;
             }
-            bytes = bytes.saturating_sub(size(&part));
-            if fs::remove_file(&part).is_ok() {
-                FILES_BESIDE.into_iter().for_each(|end| _ = fs::remove_file(beside(&part, end)));
+            bytes = bytes.saturating_sub(size(part));
+            if store::is_recording(part) && fs::remove_file(part).is_ok() {
+                FILES_BESIDE.into_iter().for_each(|end| _ = fs::remove_file(beside(part, end)));
             }
         }
     }

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-use rusqlite::{Connection, params_from_iter};
+use chrono::NaiveDateTime;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::file_identity::dated;
 use super::store::{Store, StoreError};
@@ -70,6 +71,13 @@ pub fn parts_of(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
     dated_parts.sort();
     Ok(itself.into_iter().chain(dated_parts.into_iter().map(|(_, part)| part)).collect())
+}
+
+/// Returns when a part of a recording begins, according to its name.
+pub(super) fn begin_of(path: &Path, part: &Path) -> Option<Timestamp> {
+    let (time, _) = dated(path, part.file_name()?.to_str()?)?;
+    let time = NaiveDateTime::parse_from_str(&time, "%Y%m%dT%H%M%SZ").ok()?;
+    Some(Timestamp(time.and_utc().timestamp_millis()))
 }
 
 /// Returns the recording that a file is a part of, if the name of the file has a time.
@@ -162,14 +170,15 @@ pub fn combine(parts: &[PathBuf], target: &Path, what: Combined) -> Result<(), S
     let mut whole = Store::create(target, false)?;
     whole.is_for_nobody_else();
     whole.sql(|sql| sql.pragma_update(None, "synchronous", "OFF"))?;
+    let mut of_run = 0;
     for (_, part) in order {
-        with_part(&mut whole, part, |sql| add(sql, what))?;
+        of_run = with_part(&mut whole, part, |sql| add(sql, what, of_run))?;
     }
     Ok(())
 }
 
-/// Adds the attached part.
-fn add(sql: &mut Connection, what: Combined) -> rusqlite::Result<()> {
+/// Adds the attached part. Returns by how much the numbers of its runs rose.
+fn add(sql: &mut Connection, what: Combined, of_run: i64) -> rusqlite::Result<i64> {
     let transaction = sql.transaction()?;
     transaction.execute_batch(NAMES)?;
     for SharedRows { table, same, .. } in SHARED {
@@ -189,9 +198,10 @@ fn add(sql: &mut Connection, what: Combined) -> rusqlite::Result<()> {
     insert(&transaction, "deletion", &[("id", "NULL")], "", [])?;
     insert(&transaction, "activity", &[], "", [])?;
     insert(&transaction, "session", &[("client_id", CLIENT)], "", [])?;
-    add_stream(&transaction, what)?;
+    let of_run = add_stream(&transaction, what, of_run)?;
     transaction.execute_batch("DROP TABLE temp.lock_of; DROP TABLE temp.client_of")?;
-    transaction.commit()
+    transaction.commit()?;
+    Ok(of_run)
 }
 
 /// Adds the locks and clients, which are known by their names, and finds their ids.
@@ -272,17 +282,18 @@ fn insert<const N: usize>(
     Ok(())
 }
 
-/// Adds the segments, with their content where it is wanted.
-fn add_stream(sql: &Connection, what: Combined) -> rusqlite::Result<()> {
+/// Adds the segments, with their content where it is wanted. The numbers of the runs rise by `of_run`
+/// where a run goes on. Returns by how much they rose.
+fn add_stream(sql: &Connection, what: Combined, of_run: i64) -> rusqlite::Result<i64> {
     let number = |query: &str| sql.query_row(query, [], |row| row.get::<_, Option<i64>>(0));
     let (until, from) =
         (number("SELECT max(until_ms) FROM main.segment")?, number("SELECT min(from_ms) FROM part.segment")?);
-    let [ended, begins] =
-        ["SELECT run FROM main.segment ORDER BY id DESC LIMIT 1", "SELECT run FROM part.segment ORDER BY id LIMIT 1"]
-            .map(number);
+    let run = |query| sql.query_row(query, [], |row| row.get::<_, i64>(0)).optional();
+    let ended = run("SELECT run FROM main.segment ORDER BY id DESC LIMIT 1")?;
+    let begins = run("SELECT run FROM part.segment ORDER BY id LIMIT 1")?;
     // A run goes on in the next part only if that begins where this one ends: else a part is missing.
-    let goes_on = until == from && ended? == begins?;
-    let of_run = if goes_on { 0 } else { shift(sql, "run")? };
+    let goes_on = until == from && ended == begins.map(|run| run + of_run);
+    let of_run = if goes_on { of_run } else { shift(sql, "run")? };
     let (of_segment, TimeRange { from, to }) = (
         shift(sql, "segment")?,
         match what {
@@ -290,16 +301,17 @@ fn add_stream(sql: &Connection, what: Combined) -> rusqlite::Result<()> {
             Combined::Stream(time) => time,
         },
     );
-    insert(sql, "run", &[("id", "p.id + ?1")], "", [of_run])?;
+    let within = "WHERE p.id IN (SELECT run FROM part.segment WHERE until_ms >= ?2 AND from_ms <= ?3)";
+    insert(sql, "run", &[("id", "p.id + ?1")], within, [of_run, from.0, to.0])?;
     let within = "WHERE p.until_ms >= ?3 AND p.from_ms <= ?4";
     let ids = [("id", "p.id + ?1"), ("run", "p.run + ?2")];
     insert(sql, "segment", &ids, within, [of_segment, of_run, from.0, to.0])?;
     if what == Combined::Tables {
-        return Ok(());
+        return Ok(of_run);
     }
     let within = "WHERE p.segment IN (SELECT id FROM part.segment WHERE until_ms >= ?2 AND from_ms <= ?3)";
     for table in ["keyframe", "keyframe_piece", "chunk"] {
         insert(sql, table, &[("segment", "p.segment + ?1")], within, [of_segment, from.0, to.0])?;
     }
-    Ok(())
+    Ok(of_run)
 }

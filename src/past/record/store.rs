@@ -613,6 +613,14 @@ pub fn is_empty(connection: &Connection) -> bool {
     count("SELECT count(*) FROM sqlite_master") == Some(0) && count("PRAGMA application_id") == Some(0)
 }
 
+/// Returns whether a file is a recording, by its first bytes. It must not be open in this process:
+/// closing it would release the locks of `SQLite`.
+pub fn is_recording(path: &Path) -> bool {
+    let mut head = [0; 72];
+    let read = File::open(path).and_then(|mut file| io::Read::read_exact(&mut file, &mut head));
+    read.is_ok() && head.starts_with(b"SQLite format 3\0") && head[68..] == APPLICATION_ID.to_be_bytes()[4..]
+}
+
 /// Returns the format of a recording; `None` when the file is none.
 fn format(connection: &Connection) -> rusqlite::Result<Option<i64>> {
     let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;

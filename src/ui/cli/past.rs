@@ -85,7 +85,7 @@ pub struct PastMoment {
     pub ensemble: ReportedEnsemble,
     /// The beginning of the recorded time without a gap before this moment.
     pub since: Timestamp,
-    /// The covered time that the moment lies in, if it does; `None` if there are too many gaps to tell.
+    /// The covered time up to the moment, if that lies in one; `None` if there are too many gaps to tell.
     pub coverage: Option<Vec<CoveredTime>>,
 }
 
@@ -211,9 +211,9 @@ fn part_span(part: &Path) -> Option<TimeRange> {
     Past::open(part).ok()?.span().ok()?
 }
 
-/// Returns the file of a recording that has a moment, or the last one before it; without a moment,
-/// the last one.
-fn part_at(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<PathBuf> {
+/// Returns the files of a recording up to the one that has a moment, which comes last, or the last one
+/// before it; without a moment, all of them.
+fn parts_until(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<Vec<PathBuf>> {
     let mut parts = parts_of(store).with_context(|| format!("cannot read the folder of {}", store.display()))?;
     if parts.len() > 1 {
         parts.sort_by_cached_key(|part| part_span(part).map(|time| time.from));
@@ -222,12 +222,16 @@ fn part_at(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<Path
             parts.retain(|part| part_span(part).is_some_and(|time| time.from <= at));
         }
     }
-    Ok(parts.pop().unwrap_or_else(|| store.to_owned()))
+    if parts.is_empty() {
+        parts.push(store.to_owned());
+    }
+    Ok(parts)
 }
 
 /// Reads the known state at a moment; without one, at the end of the recording.
 pub fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<PastMoment> {
-    let store = &part_at(store, at, utc)?;
+    let mut parts = parts_until(store, at, utc)?;
+    let store = &parts.pop().unwrap_or_else(|| store.to_owned());
     let mut past = Past::open(store)?;
     let Some(TimeRange { to: end, .. }) = past.span()? else {
         bail!("nothing was recorded in {} yet", store.display())
@@ -240,9 +244,38 @@ pub fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<P
         ReportedEnsemble::new(&past.connect(segment.run)?, state.table.session()).with_view(state.table.view());
     let coverage = past.coverage()?.map(|mut covered| {
         covered.retain(|covered| covered.time.contains(at));
+        covered.iter_mut().for_each(|covered| covered.time.to = at);
         covered
     });
-    Ok(PastMoment { at, state, ensemble, since: past.run_start(&segment)?, coverage })
+    let mut moment = PastMoment { at, state, ensemble, since: past.run_start(&segment)?, coverage };
+    for earlier in parts.iter().rev() {
+        if !moment.goes_back(&mut Past::open(earlier)?, &segment)? {
+            break;
+        }
+    }
+    Ok(moment)
+}
+
+impl PastMoment {
+    /// Takes in the file before the one that has the moment. Returns whether nothing is missing between
+    /// both, so that the time without a gap reaches into it.
+    fn goes_back(&mut self, earlier: &mut Past, segment: &SegmentInfo) -> anyhow::Result<bool> {
+        let Some(last) = earlier.segments()?.pop() else { return Ok(false) };
+        if last.until != self.since || last.run != segment.run {
+            return Ok(false);
+        }
+        self.since = earlier.run_start(&last)?;
+        let before = earlier.coverage()?.and_then(|mut covered| covered.pop());
+        for covered in self.coverage.iter_mut().flatten() {
+            covered.time.from = before
+                .iter()
+                .filter(|before| before.time.to == covered.time.from && before.source == covered.source)
+                .map(|before| before.time.from)
+                .next()
+                .unwrap_or(covered.time.from);
+        }
+        Ok(true)
+    }
 }
 
 /// Opens a recording at a moment.

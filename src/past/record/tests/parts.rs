@@ -107,6 +107,9 @@ fn each_period_has_a_file_that_is_whole_by_itself() {
     fixture.stop();
     let parts = parts_of(&fixture.path).unwrap();
     assert!((5..=6).contains(&parts.len()), "{parts:?}");
+    let folder = fs::read_dir(fixture.path.parent().unwrap()).unwrap();
+    let names: Vec<_> = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(names.len(), parts.len(), "{names:?}");
     for part in &parts {
         assert_eq!(recording_of(part).as_ref(), Some(&fixture.path));
         let check = check_store(part, &|| false).unwrap().unwrap();
@@ -122,7 +125,11 @@ fn a_part_that_is_missing_is_a_gap() {
     fixture.stop();
     let parts = parts_of(&fixture.path).unwrap();
     fs::remove_file(&parts[2]).unwrap();
-    let told = history(&whole(&fixture.path));
+    let whole = whole(&fixture.path);
+    let runs = "SELECT count(DISTINCT run) FROM segment";
+    let runs: i64 = Store::open(&whole).unwrap().sql(|sql| sql.query_row(runs, [], |row| row.get(0))).unwrap();
+    assert_eq!(runs, 2, "those behind it go on with each other");
+    let told = history(&whole);
     assert_eq!(told["coverage"].as_array().unwrap().len(), 2, "{told}");
     let gaps: Vec<_> = told["gaps"].as_array().unwrap().iter().map(|gap| gap["reason"].as_str().unwrap()).collect();
     assert!(gaps.iter().any(|reason| reason.contains("does not say why")), "{gaps:?}");
