@@ -3,7 +3,8 @@
 //! A client that sends no whole request costs a place, and anybody who reaches the address can open
 //! many such connections. So a new client never waits for one of them: the one that has waited
 //! longest leaves. A client whose request is whole stays, since its answer is under way and has a
-//! time limit.
+//! time limit. So has the client that takes its answer, which leaves earlier if another scrape waits
+//! for it.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 /// The maximum number of connections.
 const MAX_CONNECTIONS: usize = 64;
@@ -42,15 +43,31 @@ enum Phase {
     Sending,
 }
 
-/// The connections without a whole request, by their numbers, which rise: the first one has waited
-/// longest.
-type Unasked = BTreeMap<u64, (Instant, AbortHandle)>;
+/// How long a client has at least for taking its answer, also when another scrape waits for it.
+const MIN_SEND_TIME: Duration = Duration::from_secs(2);
+
+/// How often a scrape that waits looks for a client that takes its answer.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Connections that wait for their clients, by their numbers, which rise: since when, and the task.
+type Waiting = BTreeMap<u64, (Instant, AbortHandle)>;
+
+/// The open connections that may be cut off.
+#[derive(Debug, Default)]
+struct Open {
+    /// Those without a whole request. The first one has waited longest.
+    unasked: Waiting,
+    /// Those whose request is whole, and whose answer is not made yet.
+    answering: BTreeMap<u64, AbortHandle>,
+    /// Those whose clients take their answers.
+    sending: Waiting,
+}
 
 /// The places for connections.
 #[derive(Debug)]
 pub(super) struct Connections {
     places: Arc<Semaphore>,
-    unasked: Arc<Mutex<Unasked>>,
+    open: Arc<Mutex<Open>>,
     next: u64,
 }
 
@@ -60,14 +77,14 @@ pub(super) struct Connection {
     number: u64,
     accepted: Instant,
     phase: watch::Sender<Phase>,
-    unasked: Arc<Mutex<Unasked>>,
+    open: Arc<Mutex<Open>>,
     _place: OwnedSemaphorePermit,
 }
 
 impl Connections {
     /// Creates the places, all free.
     pub fn new() -> Self {
-        Self { places: Arc::new(Semaphore::new(MAX_CONNECTIONS)), unasked: Arc::default(), next: 0 }
+        Self { places: Arc::new(Semaphore::new(MAX_CONNECTIONS)), open: Arc::default(), next: 0 }
     }
 
     /// Waits for a place. When all are taken, cuts off the connection that has waited longest
@@ -89,13 +106,13 @@ impl Connections {
     /// its least time; waits forever without one. Cancel safe.
     async fn cut_off_one(&self) {
         loop {
-            let Some(since) = lock(&self.unasked).first_entry().map(|first| first.get().0) else {
+            let Some(since) = lock(&self.open).unasked.first_entry().map(|first| first.get().0) else {
                 // No connection joins meanwhile, so each ends by its own time limits.
                 return pending().await;
             };
             sleep_until(since + MIN_HEAD_TIME).await;
-            let mut unasked = lock(&self.unasked);
-            if let Some(first) = unasked.first_entry().filter(|first| first.get().0 == since) {
+            let mut open = lock(&self.open);
+            if let Some(first) = open.unasked.first_entry().filter(|first| first.get().0 == since) {
                 first.remove().1.abort();
                 return;
             }
@@ -106,24 +123,50 @@ impl Connections {
     pub fn start(&mut self, place: OwnedSemaphorePermit, spawn: impl FnOnce(Connection) -> AbortHandle) {
         let (number, accepted) = (self.next, Instant::now());
         self.next += 1;
-        let (phase, unasked) = (watch::Sender::new(Phase::Head), Arc::clone(&self.unasked));
-        let connection = Connection { number, accepted, phase, unasked, _place: place };
+        let (phase, open) = (watch::Sender::new(Phase::Head), Arc::clone(&self.open));
+        let connection = Connection { number, accepted, phase, open, _place: place };
         // The task waits for the lock before it removes itself.
-        let mut unasked = lock(&self.unasked);
-        unasked.insert(number, (accepted, spawn(connection)));
+        let mut open = lock(&self.open);
+        open.unasked.insert(number, (accepted, spawn(connection)));
     }
 }
 
 impl Connection {
     /// Notes that the request is whole.
     pub fn asked(&self) {
-        lock(&self.unasked).remove(&self.number);
+        let mut open = lock(&self.open);
+        if let Some((_, task)) = open.unasked.remove(&self.number) {
+            open.answering.insert(self.number, task);
+        }
+        drop(open);
         self.phase.send_replace(Phase::Answering);
     }
 
     /// Notes that the answer is made.
     pub fn answered(&self) {
+        let mut open = lock(&self.open);
+        if let Some(task) = open.answering.remove(&self.number) {
+            open.sending.insert(self.number, (Instant::now(), task));
+        }
+        drop(open);
         self.phase.send_replace(Phase::Sending);
+    }
+
+    /// Cuts off the client that has taken its answer for longest, after its least time. Cancel safe.
+    pub async fn cut_off_slow_reader(&self) {
+        loop {
+            let slow = {
+                let mut open = lock(&self.open);
+                let slowest = open.sending.iter().min_by_key(|(_, (since, _))| *since);
+                let slowest = slowest.filter(|(_, (since, _))| since.elapsed() >= MIN_SEND_TIME);
+                let number = slowest.map(|(number, _)| *number);
+                number.and_then(|number| open.sending.remove(&number))
+            };
+            match slow {
+                Some((_, task)) => return task.abort(),
+                None => sleep(LOOK_INTERVAL).await,
+            }
+        }
     }
 
     /// Returns when one of the phases has taken too long. Cancel safe.
@@ -143,10 +186,13 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        lock(&self.unasked).remove(&self.number);
+        let mut open = lock(&self.open);
+        open.unasked.remove(&self.number);
+        open.answering.remove(&self.number);
+        open.sending.remove(&self.number);
     }
 }
 
-fn lock(unasked: &Mutex<Unasked>) -> MutexGuard<'_, Unasked> {
-    unasked.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -18,6 +18,7 @@ mod tests;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -153,7 +154,7 @@ async fn serve_http(
     let asker = &asker;
     let answer = move |request| async move {
         connection.asked();
-        let answer = asker.answer(request, access).await;
+        let answer = asker.answer(request, access, connection).await;
         connection.answered();
         answer
     };
@@ -172,7 +173,7 @@ async fn serve_http(
 const MAX_ANSWER_TIME: Duration = Duration::from_secs(10);
 
 /// The maximum number of scrapes that are written or sent at a time, since each may be megabytes.
-/// More requests wait.
+/// More requests wait, and cut off clients that are slow to take theirs.
 const MAX_SCRAPES: usize = 4;
 
 const OPEN_METRICS: &str = "application/openmetrics-text";
@@ -211,7 +212,12 @@ impl Asker {
     }
 
     /// Answers a request if its sender has access.
-    pub async fn answer(&self, request: Request<Incoming>, access: &MetricsAccess) -> Result<Answer, Infallible> {
+    pub async fn answer(
+        &self,
+        request: Request<Incoming>,
+        access: &MetricsAccess,
+        connection: &Connection,
+    ) -> Result<Answer, Infallible> {
         let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
         if let Some(users) = &access.users
             && !users.admits(header).await
@@ -227,15 +233,23 @@ impl Asker {
             return Ok(refusal);
         }
         Ok(match request.uri().path() {
-            "/metrics" => self.metrics(takes_open_metrics(request.headers())).await,
+            "/metrics" => self.metrics(takes_open_metrics(request.headers()), connection).await,
             "/healthz" => self.health().await,
             "/" => text(StatusCode::OK, "lockscope record: /metrics, /healthz"),
             _ => text(StatusCode::NOT_FOUND, "only /metrics and /healthz exist"),
         })
     }
 
-    async fn metrics(&self, as_open_metrics: bool) -> Answer {
-        let Ok(permit) = Arc::clone(&self.scrapes).acquire_owned().await else { return no_answer() };
+    async fn metrics(&self, as_open_metrics: bool, connection: &Connection) -> Answer {
+        let mut permit = pin!(Arc::clone(&self.scrapes).acquire_owned());
+        let permit = loop {
+            tokio::select! {
+                biased;
+                permit = &mut permit => break permit,
+                () = connection.cut_off_slow_reader() => {}
+            }
+        };
+        let Ok(permit) = permit else { return no_answer() };
         let Some(scrapes) = self.ask(ScrapeKind::Metrics).await else { return no_answer() };
         let write: fn(Scrapes) -> _ = if as_open_metrics { to_open_metrics } else { to_plain_text };
         let Ok(Ok(text)) = spawn_blocking(move || write(scrapes)).await else { return no_answer() };

@@ -8,20 +8,32 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Exporter, MetricsAccess, ScrapeKind};
+use super::{Exporter, MAX_SCRAPES, MetricsAccess, ScrapeKind};
+use lockscope_base::znode::Timestamp;
+use lockscope_model::diagnose::{Diagnosis, Thresholds};
+use lockscope_model::metrics::{EventCounters, ProcessFigures};
+use lockscope_model::queue::LockTable;
 
 /// The answer about the health: more than the buffers of a connection take.
 const LONG_ANSWER_BYTES: usize = 32 << 20;
 
 /// Serves until the returned value is dropped.
 async fn served() -> (SocketAddr, AbortOnDropHandle<()>) {
+    serving("zk1:2181").await
+}
+
+/// Serves metrics of an ensemble of this name, which each series has.
+async fn serving(ensemble: &str) -> (SocketAddr, AbortOnDropHandle<()>) {
+    let (table, diagnosis) = (LockTable::new([]), Diagnosis::new(Thresholds::default()));
+    let scrape = EventCounters::new(1).scrape(ensemble, &table, &diagnosis, ProcessFigures::default(), Timestamp(0));
     let mut exporter = Exporter::start(SocketAddr::from(([127, 0, 0, 1], 0)), MetricsAccess::default()).await.unwrap();
     let address = exporter.address();
     let owner = tokio::spawn(async move {
         loop {
             // The client may be gone by now.
             match exporter.next_question().await {
-                ScrapeKind::Metrics(asker) => _ = asker.send(super::Scrapes::default()),
+                ScrapeKind::Metrics(asker) => _ = asker.send(scrape.clone().into()),
+
                 ScrapeKind::Health(asker) => _ = asker.send(Err("x".repeat(LONG_ANSWER_BYTES))),
             }
         }
@@ -66,6 +78,22 @@ async fn a_scrape_is_answered_within_a_second_beside_500_clients_that_trickle_by
         let answer = timeout(Duration::from_secs(1), scrape(address)).await.expect("an answer within a second");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scrape_does_not_wait_until_slow_readers_have_taken_theirs() {
+    let (address, _owner) = serving(&"x".repeat(2 << 20)).await;
+    let mut slow = Vec::new();
+    for _ in 0..2 * MAX_SCRAPES {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        slow.push(stream);
+    }
+    // The first ones have begun, and the others wait.
+    let begun = slow.iter().take(MAX_SCRAPES).map(TcpStream::readable);
+    timeout(Duration::from_secs(10), futures::future::join_all(begun)).await.expect("answers begin");
+    let answer = timeout(Duration::from_secs(8), scrape(address)).await.expect("an answer before their deadline");
+    assert!(answer.len() > 10_000_000, "{}", answer.len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
