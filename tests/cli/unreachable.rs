@@ -1,7 +1,9 @@
 //! An unreachable ensemble: how long each command waits, and its message.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{DEADLINE, UNUSED_ADDRESS, home, lockscope, ran, refused};
@@ -93,4 +95,83 @@ fn test_clients_without_a_session_are_reported_within_the_given_time() {
         let stderr = refused(lockscope(home.path(), &arguments));
         assert!(stderr.contains(UNUSED_ADDRESS), "{stderr}");
     }
+}
+
+/// A server of the program, which ends with the value.
+struct Sandbox(Child);
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a server; returns its address, too.
+fn sandbox() -> (Sandbox, String) {
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("lockscope"));
+    command.args(["sandbox", "--port", "0"]).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("it runs");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut line).expect("a line");
+    let address = line.split('"').find(|part| part.starts_with("127.")).expect("an address").to_owned();
+    (Sandbox(child), address)
+}
+
+/// Returns the next frame with its length.
+fn frame(from: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let mut frame = length.to_vec();
+    from.take(u32::from_be_bytes(length).into()).read_to_end(&mut frame)?;
+    Ok(frame)
+}
+
+/// Serves one client: passes its requests on, and so many frames of the server back.
+fn pass(mut client: TcpStream, server: &str, frames: usize) -> std::io::Result<()> {
+    let mut server = TcpStream::connect(server)?;
+    let (mut requests, mut to) = (client.try_clone()?, server.try_clone()?);
+    thread::spawn(move || std::io::copy(&mut requests, &mut to));
+    for count in 0.. {
+        let frame = frame(&mut server)?;
+        if count < frames {
+            client.write_all(&frame)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the address of a relay to a server that gives each connection so many answers. Four-letter
+/// words get none.
+fn relay(server: &str, frames: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let server = server.to_owned();
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let server = server.clone();
+            thread::spawn(move || pass(client, &server, frames));
+        }
+    });
+    address
+}
+
+#[test]
+fn a_command_that_reads_once_ends_in_time_whatever_a_server_leaves_unanswered() {
+    let (home, (_sandbox, server)) = (home(), sandbox());
+    let relays: Vec<String> = [0, 1, 2, 3, 4, 1_000].map(|frames| relay(&server, frames)).into();
+    let timeout = Duration::from_secs(4);
+    thread::scope(|scope| {
+        for (address, command) in relays.iter().flat_map(|relay| ["snapshot", "members"].map(|name| (relay, name))) {
+            let home = home.path();
+            scope.spawn(move || {
+                let began = Instant::now();
+                let (_, _, stderr) = ran(lockscope(home, &[command, "--connect", address, "--timeout", "4s"]));
+                let took = began.elapsed();
+                // Half a second more for a busy machine.
+                let most = timeout + Duration::from_millis(1_500);
+                assert!(took < most, "{command} took {took:?}: {stderr}");
+            });
+        }
+    });
 }

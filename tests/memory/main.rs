@@ -1,5 +1,5 @@
 //! The memory of a contender in the table, without its node's data; the allocations of a hand-over;
-//! and the memory of commands that read a recording.
+//! and the memory of commands that read a recording or import a snapshot.
 
 use std::sync::RwLock;
 
@@ -9,6 +9,7 @@ use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use lockscope_past::record::{BatchWriter, Bounds, RecordOptions};
 
 mod crafted;
+mod imports;
 #[path = "../bench/nodes.rs"]
 mod nodes;
 mod recordings;

@@ -33,7 +33,7 @@ fn peak(id: u32) -> Option<u64> {
 }
 
 /// Returns a command's peak memory in bytes, and its stderr.
-fn run(arguments: &[&str]) -> (u64, String) {
+pub fn run(arguments: &[&str]) -> (u64, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockscope"));
     command.args(arguments).env("TZ", "UTC").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");

@@ -8,12 +8,17 @@
 //!
 //! Architecture invariant: clients are untrusted. The number of connections, the time and the bytes
 //! of each, password checks and answers in memory are bounded. The body of a request is never read.
+//! A client without a whole request never keeps a new client waiting.
 
 mod access;
+mod connections;
+#[cfg(test)]
+mod tests;
 
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +28,7 @@ use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, H
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
@@ -32,6 +37,8 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use lockscope_model::metrics::{Scrapes, to_open_metrics, to_plain_text};
+
+use connections::{Connection, Connections};
 
 pub use access::{AccessError, MetricsAccess};
 
@@ -96,15 +103,6 @@ impl Exporter {
     }
 }
 
-/// The maximum number of connections. More connections wait.
-const MAX_CONNECTIONS: usize = 64;
-
-/// The maximum duration of a connection, which serves one request.
-const MAX_CONNECTION_TIME: Duration = Duration::from_secs(30);
-
-/// The time limit for the head of a request.
-const MAX_HEAD_TIME: Duration = Duration::from_secs(5);
-
 /// The maximum size of the head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
@@ -116,42 +114,55 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves connections for as long as the future is polled.
 async fn listen(listener: TcpListener, asker: Asker, access: watch::Receiver<Arc<MetricsAccess>>) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::new();
+    let mut tasks = JoinSet::new();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        while connections.try_join_next().is_some() {}
         let Ok((stream, _)) = listener.accept().await else {
             sleep(PAUSE).await;
             continue;
         };
+        let Some(place) = connections.place().await else { return };
+        while tasks.try_join_next().is_some() {}
         let (asker, access) = (asker.clone(), Arc::clone(&access.borrow()));
-        connections.spawn(async move {
-            // A client that is too slow, or speaks another protocol, is cut off.
-            let _ = timeout(MAX_CONNECTION_TIME, connection(stream, asker, access)).await;
-            drop(place);
+        connections.start(place, |connection| {
+            tasks.spawn(async move {
+                tokio::select! {
+                    () = serve(stream, &connection, asker, &access) => {}
+                    () = connection.overdue() => tracing::debug!("a connection for metrics was too slow"),
+                }
+            })
         });
     }
 }
 
-async fn connection(stream: TcpStream, asker: Asker, access: Arc<MetricsAccess>) {
+async fn serve(stream: TcpStream, connection: &Connection, asker: Asker, access: &MetricsAccess) {
     match &access.tls {
-        None => serve(stream, asker, &access).await,
+        None => serve_http(stream, connection, asker, access).await,
         Some(tls) => match tls.accept(stream).await {
-            Ok(stream) => serve(stream, asker, &access).await,
+            Ok(stream) => serve_http(stream, connection, asker, access).await,
             Err(error) => tracing::debug!(error = error.to_string(), "no TLS connection for metrics"),
         },
     }
 }
 
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, asker: Asker, access: &MetricsAccess) {
+async fn serve_http(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    connection: &Connection,
+    asker: Asker,
+    access: &MetricsAccess,
+) {
+    let asker = &asker;
+    let answer = move |request| async move {
+        connection.asked();
+        let answer = asker.answer(request, access, connection).await;
+        connection.answered();
+        answer
+    };
     let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(MAX_HEAD_TIME)
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service_fn(|request| asker.answer(request, access)))
+        .serve_connection(TokioIo::new(stream), service_fn(answer))
         .await;
     if let Err(error) = served {
         tracing::debug!(error = error.to_string(), "a connection for metrics ended early");
@@ -162,7 +173,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, asker: Asker, access
 const MAX_ANSWER_TIME: Duration = Duration::from_secs(10);
 
 /// The maximum number of scrapes that are written or sent at a time, since each may be megabytes.
-/// More requests wait.
+/// More requests wait, and cut off clients that are slow to take theirs.
 const MAX_SCRAPES: usize = 4;
 
 const OPEN_METRICS: &str = "application/openmetrics-text";
@@ -201,7 +212,12 @@ impl Asker {
     }
 
     /// Answers a request if its sender has access.
-    pub async fn answer(&self, request: Request<Incoming>, access: &MetricsAccess) -> Result<Answer, Infallible> {
+    pub async fn answer(
+        &self,
+        request: Request<Incoming>,
+        access: &MetricsAccess,
+        connection: &Connection,
+    ) -> Result<Answer, Infallible> {
         let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
         if let Some(users) = &access.users
             && !users.admits(header).await
@@ -217,15 +233,23 @@ impl Asker {
             return Ok(refusal);
         }
         Ok(match request.uri().path() {
-            "/metrics" => self.metrics(takes_open_metrics(request.headers())).await,
+            "/metrics" => self.metrics(takes_open_metrics(request.headers()), connection).await,
             "/healthz" => self.health().await,
             "/" => text(StatusCode::OK, "lockscope record: /metrics, /healthz"),
             _ => text(StatusCode::NOT_FOUND, "only /metrics and /healthz exist"),
         })
     }
 
-    async fn metrics(&self, as_open_metrics: bool) -> Answer {
-        let Ok(permit) = Arc::clone(&self.scrapes).acquire_owned().await else { return no_answer() };
+    async fn metrics(&self, as_open_metrics: bool, connection: &Connection) -> Answer {
+        let mut permit = pin!(Arc::clone(&self.scrapes).acquire_owned());
+        let permit = loop {
+            tokio::select! {
+                biased;
+                permit = &mut permit => break permit,
+                () = connection.cut_off_slow_reader() => {}
+            }
+        };
+        let Ok(permit) = permit else { return no_answer() };
         let Some(scrapes) = self.ask(ScrapeKind::Metrics).await else { return no_answer() };
         let write: fn(Scrapes) -> _ = if as_open_metrics { to_open_metrics } else { to_plain_text };
         let Ok(Ok(text)) = spawn_blocking(move || write(scrapes)).await else { return no_answer() };

@@ -64,7 +64,7 @@ pub use run::observe_over;
 mod follow_tests;
 
 /// How long [`Observer::stop`] waits for the session to close.
-const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The default for [`ObserveOptions::max_backlog`]: beyond it, reading everything again costs less.
 pub const MAX_BACKLOG: usize = 100_000;
@@ -214,11 +214,16 @@ impl Observer {
 
     /// Ends the observer and waits at most two seconds until its session is closed.
     pub async fn stop(self) {
+        self.stop_within(STOP_TIMEOUT).await;
+    }
+
+    /// Ends the session like [`stop`](Self::stop), and waits at most this long until it is closed.
+    pub async fn stop_within(self, within: Duration) {
         let Self { changes, task, cancel, .. } = self;
         drop(cancel);
         drop(changes);
         // Without a connection the session cannot be closed in time: it then expires at the
         // servers.
-        let _ = tokio::time::timeout(STOP_TIMEOUT, task).await;
+        let _ = tokio::time::timeout(within, task).await;
     }
 }

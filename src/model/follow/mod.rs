@@ -283,6 +283,16 @@ impl Follower {
                 .is_some_and(|place| place.role == Role::Lease && place.lock == *path)
     }
 
+    /// Returns whether a node without children matters that never had any: by its name, or because
+    /// it is known. A caller that has very many others need not list all of them.
+    pub fn minds(&self, path: &ZnodePath) -> bool {
+        self.is_root(path)
+            || self.parents.contains_key(path)
+            || Classifier::is_hint(path)
+            || self.classifier.classify(path).is_some()
+            || self.holds_maximum(path)
+    }
+
     fn is_root(&self, path: &ZnodePath) -> bool {
         self.roots.contains(path)
     }

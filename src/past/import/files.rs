@@ -193,8 +193,8 @@ impl ServerFile {
         let file = self.open_file()?;
         let unpacked: Box<dyn Read> = match self.name.compression {
             None => Box::new(file),
-            Some(Compression::Gzip) => Box::new(GzDecoder::new(file)),
-            Some(Compression::Snappy) => Box::new(SnappyReader::new(file)),
+            Some(Compression::Gzip) => Box::new(Unpacked::of(self.bytes, GzDecoder::new(file))),
+            Some(Compression::Snappy) => Box::new(Unpacked::of(self.bytes, SnappyReader::new(file))),
         };
         match SnapshotReader::open(unpacked) {
             Ok(reader) => Ok(Some(reader)),
@@ -276,6 +276,33 @@ pub enum Defect {
         /// The transaction.
         zxid: Zxid,
     },
+}
+
+/// The most unpacked bytes for each packed one, beyond [`MIN_UNPACKED`]. A million nodes with
+/// consecutive names take a ninth of their size, and gzip packs zeros to a thousandth.
+const MAX_RATIO: u64 = 100;
+
+/// The unpacked bytes that every file may have.
+const MIN_UNPACKED: u64 = 64 << 20;
+
+/// Unpacked bytes, which end with an error where they are far more than a snapshot packs into.
+struct Unpacked<R> {
+    from: R,
+    left: u64,
+}
+
+impl<R> Unpacked<R> {
+    pub fn of(packed: u64, from: R) -> Self {
+        Self { from, left: packed.saturating_mul(MAX_RATIO).saturating_add(MIN_UNPACKED) }
+    }
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(into)?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| bad("it is far larger than what it packs"))?;
+        Ok(read)
+    }
 }
 
 /// The beginning of the format.
@@ -368,6 +395,13 @@ mod tests {
             bytes.extend(packed);
         }
         bytes
+    }
+
+    #[test]
+    fn a_file_that_unpacks_to_far_more_than_a_snapshot_is_damaged() {
+        let read = |bytes, packed| io::copy(&mut Unpacked::of(packed, io::repeat(0).take(bytes)), &mut io::sink());
+        assert_eq!(read(MIN_UNPACKED + 1_000, 10).unwrap(), MIN_UNPACKED + 1_000);
+        assert!(is_of_packing(&read(MIN_UNPACKED + 1_001, 10).unwrap_err()));
     }
 
     #[test]

@@ -32,7 +32,9 @@
 //! - `player` plays transactions, finds what they tell of the ensemble, and records both; `writing`
 //!   writes that into the file.
 //!
-//! Input is untrusted: memory grows with the nodes that stand, never with a length in a file.
+//! Input is untrusted: memory grows with the nodes that stand, never with a length in a file. Nodes
+//! that are no contenders take about a hundred bytes each until a transaction names them, and a packed
+//! snapshot may unpack to a hundred times its size, not more.
 //!
 //! [`Deleter`]: lockscope_model::queue::Deleter
 

@@ -4,19 +4,22 @@
 //! The logs name only the session of a refused create. The tree tells which lock it was most likely
 //! for.
 
+mod packed;
+#[cfg(test)]
+mod taken_tests;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crc32fast::Hasher;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use lockscope_base::disk::{CreateTxn, NodeKind};
 use lockscope_base::recipe::{Classifier, Role};
 use lockscope_base::znode::{MAX_KEPT_DATA, Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::follow::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use lockscope_model::queue::{Change, Deleter};
-
-#[cfg(test)]
-mod taken_tests;
+use packed::{PackedChild, PackedNodes};
 
 /// How much data of a node is kept whose name is that of no contender: enough for the maximum of a
 /// semaphore, and for the name of a client. Its name may become a contender's later.
@@ -28,8 +31,11 @@ pub struct LogTree {
     roots: Vec<ZnodePath>,
     /// Tells which nodes can be contenders by their names alone.
     names: Classifier,
+    /// The contenders, and the nodes that transactions name.
     nodes: HashMap<ZnodePath, LogNode>,
-    /// The names of each node's children, whether or not the node itself is known.
+    /// All other nodes of a snapshot. They are most nodes, and unpacked when a transaction names them.
+    packed: PackedNodes,
+    /// The names of each node's children in `nodes`, whether or not the node itself is known.
     children: HashMap<ZnodePath, BTreeSet<Box<str>>>,
     /// The ephemeral nodes of each session. Before ZooKeeper 3.6 the end of a session does not list
     /// them.
@@ -42,7 +48,7 @@ pub struct LogTree {
 const NOT_COUNTED: &str = "/zookeeper";
 
 /// What a digest needs of a node besides its stat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSum {
     /// The CRC-32 of the path and the data; `None` where the data are not known.
     crc: Option<u32>,
@@ -91,7 +97,7 @@ impl NodeSum {
 }
 
 /// A node, and what the servers' digests need of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct LogNode {
     node: Node,
     sum: NodeSum,
@@ -108,6 +114,7 @@ impl LogTree {
     /// [`Self::create`].
     pub fn clear(&mut self, is_empty: bool) {
         self.nodes.clear();
+        self.packed = PackedNodes::default();
         self.children.clear();
         self.owned.clear();
         self.is_partial = !is_empty;
@@ -139,8 +146,12 @@ impl LogTree {
 
     /// Returns the latest time that a node knows. The nodes of a new server know none.
     pub fn latest_time(&self) -> Option<Timestamp> {
-        let times = self.nodes.values().map(|LogNode { node, .. }| node.stat.ctime.max(node.stat.mtime));
+        let times = self.stats().map(|stat| stat.ctime.max(stat.mtime));
         times.max().filter(|at| at.0 > 0)
+    }
+
+    fn stats(&self) -> impl Iterator<Item = ZnodeStat> {
+        self.nodes.values().map(|LogNode { node, .. }| node.stat).chain(self.packed.stats())
     }
 
     /// Returns whether a node is followed: it is within a root, above one, or a root. Most paths of
@@ -174,27 +185,54 @@ impl LogTree {
     /// Returns the last transaction before another that changed a node of the tree or its children.
     /// A deletion shows in the parent.
     pub fn last_change_before(&self, next: Zxid) -> Zxid {
-        let changes = self.nodes.values().flat_map(|LogNode { node: Node { stat, .. }, .. }| [stat.mzxid, stat.pzxid]);
+        let changes = self.stats().flat_map(|stat| [stat.mzxid, stat.pzxid]);
         changes.filter(|change| *change < next).max().unwrap_or(Zxid(0))
     }
 
     /// Adds a node of a snapshot, whose stat counts no children.
     pub fn add(&mut self, path: ZnodePath, stat: ZnodeStat, data: &[u8], kind: NodeKind) {
         self.is_partial = false;
-        if let Some(LogNode { node: parent, .. }) = path.parent_str().and_then(|parent| self.nodes.get_mut(parent)) {
+        let parent = path.parent_str().unwrap_or_default();
+        let count = |stat: &mut ZnodeStat| {
             // `cversion` counts deletions too, and a child that is there was not deleted.
-            parent.stat.num_children = parent.stat.num_children.saturating_add(1);
-            parent.stat.cversion = parent.stat.cversion.wrapping_sub(1);
+            stat.num_children = stat.num_children.saturating_add(1);
+            stat.cversion = stat.cversion.wrapping_sub(1);
+        };
+        match self.nodes.get_mut(parent) {
+            Some(LogNode { node: parent, .. }) => count(&mut parent.stat),
+            None => self.packed.update(parent, count),
         }
         let is_whole = usize::try_from(stat.data_length).is_ok_and(|length| length == data.len());
         let sum = NodeSum::of(path.as_str(), data, kind);
-        self.insert(path, stat, data, if is_whole { sum } else { sum.without_data() });
+        let sum = if is_whole { sum } else { sum.without_data() };
+        let is_plain = stat.ephemeral_owner.is_none() && !self.may_contend(&path);
+        if is_plain && self.knows(parent) && !self.nodes.contains_key(&path) {
+            let node = Node { stat, data: self.kept(&path, data) };
+            if self.packed.insert(path.as_str(), &LogNode { node, sum }) {
+                return;
+            }
+        }
+        self.insert(path, stat, data, sum);
+    }
+
+    fn knows(&self, path: &str) -> bool {
+        self.nodes.contains_key(path) || self.packed.contains(path)
+    }
+
+    /// Unpacks a node, which a transaction may change.
+    fn unpack(&mut self, path: &str) {
+        if let Some(node) = self.packed.take(path)
+            && let Ok(path) = ZnodePath::new(path)
+        {
+            self.list(&path);
+            self.nodes.insert(path, node);
+        }
     }
 
     /// Takes a node of another tree that this one lacks.
     pub fn adopt(&mut self, path: &ZnodePath, from: &Self) {
-        if let Some(LogNode { node, sum }) = from.nodes.get(path) {
-            self.insert(path.clone(), node.stat, node.data.bytes(), *sum);
+        if let Some(LogNode { node, sum }) = from.get(path.as_str()) {
+            self.insert(path.clone(), node.stat, node.data.bytes(), sum);
         }
     }
 
@@ -210,6 +248,8 @@ impl LogTree {
     /// parent was created since. For a node that is a lock by itself, none beside it matter.
     pub fn create(&mut self, path: &ZnodePath, create: &CreateTxn<'_>, zxid: Zxid, at: Timestamp) -> bool {
         let parent = path.parent_str().unwrap_or_default();
+        self.unpack(path.as_str());
+        self.unpack(parent);
         let is_known = self.nodes.get(path).is_some_and(|LogNode { node, .. }| node.stat.czxid >= zxid);
         if is_known {
             // A snapshot may have the node, and its parent from before.
@@ -245,6 +285,7 @@ impl LogTree {
         if let Some(owner) = stat.ephemeral_owner {
             self.owned.entry(owner).or_default().insert(path.clone());
         }
+        self.packed.take(path.as_str());
         self.list(&path);
         self.nodes.insert(path, LogNode { node: Node { stat, data }, sum });
     }
@@ -255,7 +296,7 @@ impl LogTree {
         if let Some(names) = path.parent_str().and_then(|parent| self.children.get_mut(parent)) {
             names.insert(path.name().into());
         } else if let Some(parent) = path.parent() {
-            if !self.nodes.contains_key(&parent) {
+            if !self.knows(parent.as_str()) {
                 self.list(&parent);
             }
             self.children.insert(parent, [path.name().into()].into());
@@ -272,7 +313,7 @@ impl LogTree {
         names.remove(path.name());
         if names.is_empty() {
             self.children.remove(&parent);
-            if !self.nodes.contains_key(&parent) {
+            if !self.knows(parent.as_str()) && !self.packed.has_any_below(parent.as_str()) {
                 self.unlist(&parent);
             }
         }
@@ -286,6 +327,8 @@ impl LogTree {
     /// Deletes a node. Returns whether it was there. The parent tells of the deletion in any case.
     pub fn delete(&mut self, path: &str, zxid: Zxid) -> bool {
         let above = parent_of(path);
+        self.unpack(path);
+        self.unpack(above);
         // A node that the snapshot has under this path may have been created after the deletion.
         let is_there = self.nodes.get(path).is_some_and(|LogNode { node, .. }| node.stat.czxid <= zxid);
         let gone = if is_there { self.nodes.remove_entry(path) } else { None };
@@ -307,6 +350,7 @@ impl LogTree {
 
     /// Writes data into a node. Returns whether that is news.
     pub fn set(&mut self, path: &str, data: &[u8], version: i32, zxid: Zxid, at: Timestamp) -> bool {
+        self.unpack(path);
         let Some((path, LogNode { node, sum })) = self.nodes.get_key_value(path) else { return false };
         if node.stat.mzxid >= zxid {
             return false;
@@ -322,24 +366,30 @@ impl LogTree {
     /// Returns a node of which only the children are known: it must be there.
     fn implied(&self, path: &ZnodePath) -> Option<Node> {
         let stat = ZnodeStat::of_new(Zxid(0), Timestamp(0), None).without_child_history();
-        self.children.contains_key(path).then(|| Node { stat, data: NodeData::default() })
+        let has_children = self.children.contains_key(path) || self.packed.has_any_below(path.as_str());
+        has_children.then(|| Node { stat, data: NodeData::default() })
     }
 
     /// Sets how often a node's ACL was written.
     pub fn set_acl(&mut self, path: &str, version: i32) {
+        self.unpack(path);
         if let Some(LogNode { node, .. }) = self.nodes.get_mut(path) {
             node.stat.aversion = node.stat.aversion.max(version);
         }
     }
 
+    fn get(&self, path: &str) -> Option<LogNode> {
+        self.nodes.get(path).cloned().or_else(|| self.packed.get(path))
+    }
+
     /// Returns a node.
-    pub fn node(&self, path: &ZnodePath) -> Option<&Node> {
-        self.nodes.get(path).map(|LogNode { node, .. }| node)
+    pub fn node(&self, path: &ZnodePath) -> Option<Node> {
+        self.get(path.as_str()).map(|LogNode { node, .. }| node)
     }
 
     /// Returns a node's stat, and what the servers' digests need besides.
     pub fn summed(&self, path: &str) -> Option<(ZnodeStat, NodeSum)> {
-        self.nodes.get(path).map(|LogNode { node, sum }| (node.stat, *sum))
+        self.get(path).map(|LogNode { node, sum }| (node.stat, sum))
     }
 
     /// Returns the ephemeral nodes of a session.
@@ -357,16 +407,29 @@ impl LogTree {
 
     /// Returns the names of a node's children.
     pub fn children(&self, path: &ZnodePath) -> Vec<String> {
-        self.children.get(path).into_iter().flatten().map(ToString::to_string).collect()
+        let mut names: Vec<String> = self.children.get(path).into_iter().flatten().map(ToString::to_string).collect();
+        let unpacked = names.len();
+        names.extend(self.packed.children(path.as_str()).map(PackedChild::name));
+        if names.len() > unpacked {
+            // A recording must not depend on which nodes are packed.
+            names.sort_unstable();
+        }
+        names
     }
 
     /// Returns the number of nodes below a node.
     pub fn descendants(&self, path: &ZnodePath) -> usize {
         let (mut count, mut left) = (0, vec![path.clone()]);
         while let Some(parent) = left.pop() {
-            let Some(names) = self.children.get(&parent) else { continue };
-            count += names.len();
-            left.extend(names.iter().map(|name| parent.child(name)));
+            let names = self.children.get(&parent).into_iter().flatten();
+            left.extend(names.inspect(|_| count += 1).map(|name| parent.child(name)));
+            for child in self.packed.children(parent.as_str()) {
+                count += 1;
+                let path = parent.child(&child.name());
+                if child.has_any_below() || self.children.contains_key(&path) {
+                    left.push(path);
+                }
+            }
         }
         count
     }
@@ -403,6 +466,10 @@ pub fn parent_of(path: &str) -> &str {
 fn is_within(path: &str, ancestor: &str) -> bool {
     ancestor == "/" || path.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
+
+/// The children of one node that are listed in any case: more than make the follower look at them in
+/// another way.
+const MAX_LISTED: usize = 25_000;
 
 /// A [`Follower`] whose reads are answered by a [`LogTree`] at once.
 #[derive(Debug)]
@@ -471,14 +538,44 @@ impl FollowedTree {
 
     fn answer(&self, read: &NodeRead) -> ReadAnswer {
         let path = read.path();
-        let Some(node) = self.tree.node(path).cloned().or_else(|| self.tree.implied(path)) else {
+        let Some(node) = self.tree.node(path).or_else(|| self.tree.implied(path)) else {
             return ReadAnswer::NoNode;
         };
         match read {
             NodeRead::Node(_) => ReadAnswer::Node(node),
-            NodeRead::List(_) => ReadAnswer::Children(self.tree.children(path), node.stat),
-            NodeRead::Count(_) => ReadAnswer::Descendants(self.tree.descendants(path)),
+            NodeRead::List(_) => ReadAnswer::Children(self.listing(path).0, node.stat),
+            NodeRead::Count(_) => {
+                ReadAnswer::Descendants(self.tree.descendants(path).saturating_sub(self.listing(path).1))
+            }
         }
+    }
+
+    /// Returns the names of a node's children, and how many are left out: where there are very many,
+    /// those of which the follower would find that they have no children and never had any.
+    fn listing(&self, path: &ZnodePath) -> (Vec<String>, usize) {
+        let is_wide = self.tree.packed.children(path.as_str()).nth(MAX_LISTED).is_some();
+        // A hint tells what its neighbours are.
+        let has_hint = || self.tree.children(path).iter().any(|name| Classifier::is_hint(&path.child(name)));
+        if !is_wide || has_hint() {
+            return (self.tree.children(path), 0);
+        }
+        let mut names: Vec<String> =
+            self.tree.children.get(path).into_iter().flatten().map(ToString::to_string).collect();
+        let (mut listed, mut left_out) = (0, 0);
+        for child in self.tree.packed.children(path.as_str()) {
+            let name = child.name();
+            let below = path.child(&name);
+            let is_silent =
+                child.is_childless() && !self.tree.children.contains_key(&below) && !self.follower.minds(&below);
+            if is_silent && listed >= MAX_LISTED {
+                left_out += 1;
+            } else {
+                listed += usize::from(is_silent);
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        (names, left_out)
     }
 }
 
@@ -588,6 +685,47 @@ mod tests {
         assert_eq!(tree.children(&ZnodePath::root()), ["a", "ab"]);
         assert_eq!(tree.descendants(&path("/a")), 8);
         assert_eq!(tree.children(&path("/a/z")), Vec::<String>::new());
+    }
+
+    /// A tree of a snapshot with very many plain nodes: below a node of their own, and beside a lock.
+    fn wide(parent: &str) -> FollowedTree {
+        let mut tree = tree(true);
+        let mut add = |at: String, owner: Option<i64>| {
+            let kind = owner.map_or(NodeKind::Persistent, |owner| NodeKind::Ephemeral(SessionId(owner)));
+            let stat = ZnodeStat { data_length: 1, ..ZnodeStat::of_new(Zxid(5), Timestamp(5), kind.session()) };
+            tree.add(path(&at), stat, b"x", kind);
+        };
+        if parent != "/" {
+            add(parent.to_owned(), None);
+        }
+        for number in 0..MAX_LISTED + 5_000 {
+            add(format!("{}/item-{number}", parent.trim_end_matches('/')), None);
+        }
+        add("/locks".to_owned(), None);
+        for session in 1..4 {
+            add(
+                format!("/locks/_c_00000000-0000-4000-8000-00000000000{session}-lock-000000000{session}"),
+                Some(session),
+            );
+        }
+        FollowedTree::new(tree, Follower::new(&[ZnodePath::root()], &[]))
+    }
+
+    #[test]
+    fn nodes_that_are_packed_and_not_listed_change_nothing_that_is_reported() {
+        for parent in ["/", "/data"] {
+            let (mut packed, mut unpacked) = (wide(parent), wide(parent));
+            for name in unpacked.tree.children(&path(parent)) {
+                unpacked.tree.unpack(path(parent).child(&name).as_str());
+            }
+            assert!(unpacked.tree.packed.children(parent).next().is_none());
+            assert_eq!(packed.listing(&path(parent)).1, 5_000, "{parent}");
+            assert_eq!(packed.tree.descendants(&ZnodePath::root()), unpacked.tree.descendants(&ZnodePath::root()));
+            let changes = packed.read_all();
+            assert!(changes.len() >= 5, "{changes:?}");
+            assert_eq!(changes, unpacked.read_all(), "{parent}");
+            assert!(packed.tree.delete("/data/item-7", Zxid(6)) == (parent == "/data"));
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::deadline;
 use lockscope_live::exporter::ScrapeKind;
-use lockscope_live::observe::{ObserveOptions, Observed, Observer};
+use lockscope_live::observe::{ObserveOptions, Observed, Observer, STOP_TIMEOUT};
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy, WatchersWanted};
 use lockscope_model::diagnose::{Diagnosis, Severity, rest_between_checks};
 use lockscope_model::metrics::{EventCounters, ProcessFigures, Scrape, health};
@@ -35,6 +35,37 @@ const QUIET_START: Duration = Duration::from_secs(1);
 
 /// How long the report of the initial state waits for the servers to name the clients.
 const MAX_WAIT_FOR_VIEW: Duration = Duration::from_secs(1);
+
+/// How much longer than for the nodes a command that reads once waits for what the servers say about
+/// themselves. With [`MIN_STOP_TIME`] it ends within a second of its timeout.
+const MORE_FOR_SURVEY: Duration = Duration::from_millis(400);
+
+/// How long a session has at least to be closed.
+const MIN_STOP_TIME: Duration = Duration::from_millis(400);
+
+/// How far the first reading is. An ensemble that gives sessions and the same few answers again and
+/// again does not get further.
+#[derive(Debug, Default)]
+struct ReadingProgress {
+    /// The number of nodes of this reading.
+    read: usize,
+    /// The most nodes of a reading so far.
+    most: usize,
+}
+
+impl ReadingProgress {
+    /// Takes a change; returns whether no reading was as far before.
+    fn gets_further(&mut self, change: &Change) -> bool {
+        match change {
+            Change::Syncing => self.read = 0,
+            Change::Connection(_) | Change::Heard { .. } | Change::Surveyed { .. } => {}
+            _ => self.read += 1,
+        }
+        let is_further = self.read > self.most;
+        self.most = self.most.max(self.read);
+        is_further
+    }
+}
 
 /// A table, the observer that feeds it, and further knowledge about the ensemble.
 pub struct LiveTable {
@@ -66,8 +97,9 @@ pub struct LiveTable {
     refused: Option<String>,
     /// How long to wait for an answer until everything was first read.
     timeout: Duration,
-    /// When the ensemble last answered, or was first asked.
+    /// When the first reading last got further, or began.
     answered: Instant,
+    reading: ReadingProgress,
     /// Asks the servers about themselves at intervals.
     surveyor: Option<Surveyor>,
     examination: ExaminationPace,
@@ -79,8 +111,8 @@ pub struct LiveTable {
 }
 
 impl LiveTable {
-    /// Starts to observe, for a command that reads once. Until everything is read, the ensemble
-    /// must answer within `timeout` each time. If no server listens at all, the wait is shorter
+    /// Starts to observe, for a command that reads once. Until everything is read, the reading must
+    /// get further within `timeout` each time. If no server listens at all, the wait is shorter
     /// unless the timeout was given explicitly.
     pub fn start(settings: &ResolvedOptions) -> anyhow::Result<Self> {
         let start =
@@ -113,6 +145,7 @@ impl LiveTable {
             refused: None,
             timeout: settings.timeout,
             answered: Instant::now(),
+            reading: ReadingProgress::default(),
             surveyor: None,
             examination: ExaminationPace::default(),
             unreported: UnreportedFindings::default(),
@@ -263,16 +296,7 @@ impl LiveTable {
         let mut events = Vec::new();
         let mut batch = batch.into_iter();
         while let Some(Observed { at, change }) = batch.next() {
-            let is_answer = !matches!(
-                change,
-                Change::Connection(
-                    ConnectionState::Connecting { .. }
-                        | ConnectionState::Lost { .. }
-                        | ConnectionState::Lagging { .. }
-                        | ConnectionState::Silent { .. }
-                )
-            );
-            if is_answer {
+            if self.reading.gets_further(&change) {
                 self.answered = Instant::now();
             }
             let is_synced = change == Change::Synced;
@@ -371,14 +395,23 @@ impl LiveTable {
         self.trouble.as_deref().unwrap_or("not everything was read again yet")
     }
 
-    /// Ends the session within two seconds. Returns the table, its findings now, and the time.
+    /// Returns when the servers' answers about themselves must be there, for a command that reads
+    /// once.
+    pub fn survey_until(&self) -> Option<Instant> {
+        self.started.checked_add(self.timeout.saturating_add(MORE_FOR_SURVEY))
+    }
+
+    /// Ends the session within two seconds; within less for a command that reads once, whose time is
+    /// over. Returns the table, its findings now, and the time.
     pub async fn stop(mut self) -> (LockTable, Diagnosis, Timestamp) {
         self.examine();
         if let Some(surveyor) = self.surveyor {
             surveyor.stop().await;
         }
         let at = now();
-        self.observer.stop().await;
+        let most =
+            if self.reports_initial { STOP_TIMEOUT } else { self.timeout.saturating_sub(self.answered.elapsed()) };
+        self.observer.stop_within(most.clamp(MIN_STOP_TIME, STOP_TIMEOUT)).await;
         let (table, diagnosis) = self.live.into_parts();
         (table, diagnosis, at)
     }
@@ -573,7 +606,17 @@ fn resident_bytes() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use lockscope_base::znode::{ZnodeStat, Zxid};
+
     use super::*;
+
+    #[test]
+    fn a_reading_gets_further_only_beyond_what_was_read_before() {
+        let seen = Change::Listed { path: ZnodePath::root(), stat: ZnodeStat::of_new(Zxid(1), Timestamp(1), None) };
+        let mut reading = ReadingProgress::default();
+        let changes = [Change::Syncing, seen.clone(), Change::Syncing, seen.clone(), seen, Change::Synced];
+        assert_eq!(changes.map(|change| reading.gets_further(&change)), [false, true, false, false, true, true]);
+    }
 
     #[test]
     fn the_words_of_the_sentence_about_one_shot_watches_are_one_blank_apart() {

@@ -11,7 +11,7 @@ use anyhow::{anyhow, ensure};
 use clap::Args;
 use futures::StreamExt;
 use serde::Serialize;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
@@ -23,7 +23,7 @@ use super::table_event::some_root_is_readable;
 use super::{past, several};
 use lockscope_base::znode::Timestamp;
 use lockscope_live::zk::compare_members;
-use lockscope_live::zk::survey::{SurveyOptions, ViewBy, survey_once};
+use lockscope_live::zk::survey::{SurveyOptions, ViewBy, survey_once_until};
 use lockscope_model::diagnose::Diagnosis;
 use lockscope_model::members::ComparedNodes;
 use lockscope_model::queue::LockTable;
@@ -129,8 +129,9 @@ pub async fn run_each(contexts: Vec<InContext>, format: Format, out: &mut impl W
 }
 
 async fn take(settings: ResolvedOptions) -> anyhow::Result<ReadLocks> {
-    let asking = tokio::spawn(survey(settings.survey_options()?));
+    let options = settings.survey_options()?;
     let mut live = LiveTable::start(&settings)?;
+    let asking = tokio::spawn(survey(options, live.survey_until()));
     let at = match live.read_once().await {
         Ok(at) => at,
         Err(error) => {
@@ -138,7 +139,7 @@ async fn take(settings: ResolvedOptions) -> anyhow::Result<ReadLocks> {
             return Err(error);
         }
     };
-    // Bounded by the time limit of each server.
+    // Bounded by the time limit of each server, and by that of the command.
     if let Ok(Some(view)) = asking.await {
         live.apply_view(&Arc::new(view));
     }
@@ -165,10 +166,10 @@ impl ReadLocks {
 }
 
 /// Asks the servers about themselves; `None` when they are not to be asked, or did not answer.
-async fn survey(options: SurveyOptions) -> Option<ServerView> {
+async fn survey(options: SurveyOptions, until: Option<Instant>) -> Option<ServerView> {
     match options.by {
         ViewBy::Off => None,
-        _ => survey_once(&options, true).await.ok(),
+        _ => survey_once_until(&options, true, until).await.ok(),
     }
 }
 
@@ -193,8 +194,9 @@ pub async fn run_members(
     out: &mut impl Write,
 ) -> anyhow::Result<ExitAnswer> {
     let survey = settings.survey_options()?;
-    let mut asking = tokio::spawn(async move { survey_once(&survey, false).await });
     let mut live = LiveTable::start(settings)?;
+    let until = live.survey_until();
+    let mut asking = tokio::spawn(async move { survey_once_until(&survey, false, until).await });
     let (view, read) = {
         let mut reading = pin!(live.read_once());
         tokio::select! {

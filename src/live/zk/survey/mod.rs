@@ -31,6 +31,7 @@ use super::ConnectOptions;
 use super::admin::AdminUrl;
 use super::four_letter::QuestionLimits;
 use super::options::{BadConnectString, ConnectString};
+use crate::deadline;
 use lockscope_base::time::now;
 use lockscope_model::server_view::{Load, MemberView, ServerMode, ServerView};
 use member::Member;
@@ -160,16 +161,42 @@ impl Surveyor {
 /// at most eight times the time limit of a question, and less than one when all servers answer.
 /// Cancel safe.
 pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<ServerView, BadConnectString> {
+    survey_once_until(options, watchers, None).await
+}
+
+/// Asks every member like [`survey_once`], and ends at a deadline. A member that has not answered
+/// everything by then counts as not asked, and says so; the others keep what they answered. Cancel
+/// safe.
+pub async fn survey_once_until(
+    options: &SurveyOptions,
+    watchers: bool,
+    until: Option<Instant>,
+) -> Result<ServerView, BadConnectString> {
     let target = ConnectString::parse(&options.connection.connect, options.connection.tls.is_some())?;
     if options.by == ViewBy::Off {
         return Ok(ServerView::default());
     }
-    let own = SurveySession::once(&options.connection, &target, options.limits.within).await;
-    let MemberList { members: addresses, incomplete } = find_members(&target, &own.configured).await;
+    let own = tokio::select! {
+        own = SurveySession::once(&options.connection, &target, options.limits.within) => own,
+        () = deadline::until(until) => SurveySession::default(),
+    };
+    let found = find_members(&target, &own.configured);
+    let MemberList { members: addresses, incomplete } = tokio::select! {
+        found = found => found,
+        () = deadline::until(until) => return Ok(ServerView::default()),
+    };
     let asked = addresses.into_iter().map(|address| async {
         let mut member = Member::new(address, options, &target, None);
-        let load = member.ask(&own, watchers).await;
-        (member.into_view(), load)
+        let load = tokio::select! {
+            biased;
+            load = member.ask(&own, watchers) => Some(load),
+            () = deadline::until(until) => None,
+        };
+        let view = member.into_view();
+        match load {
+            Some(load) => (view, load),
+            None => (MemberView { error: Some(NOT_IN_TIME.to_owned()), ..view }, Load::default()),
+        }
     });
     let answers = futures::future::join_all(asked).await;
     let mut load = own.load;
@@ -180,6 +207,9 @@ pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<Serv
     let view = assemble(members, &own, load);
     Ok(ServerView { members_known: view.members_known && !incomplete, ..view })
 }
+
+/// What is said of a member that a deadline cut short.
+const NOT_IN_TIME: &str = "its answers did not arrive in the time that was allowed for all";
 
 /// The most queued reports: more than any ensemble has members.
 const MAX_QUEUED_REPORTS: usize = 32;
