@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::digest::{DIGEST_VERSION, digest_change};
-use super::files::{Defect, ServerFile, ServerFiles, is_of_packing};
+use super::files::{Defect, ServerFile, ServerFiles, is_of_packing, note};
 use super::player::{Epochs, Player};
 use super::transactions::{NextTransaction, Transactions};
 use super::tree::LogTree;
@@ -169,7 +169,7 @@ impl Importer<'_> {
 
     /// Follows only locks whose parents are created from now on.
     fn begins_within(&mut self, zxid: Zxid) {
-        self.done.defects.push(Defect::NoSnapshot { zxid });
+        note(&mut self.done.defects, Defect::NoSnapshot { zxid });
         self.player.followed.tree.clear(false);
     }
 
@@ -238,7 +238,7 @@ impl Importer<'_> {
         let loaded = self.load_whole(snapshot, until)?;
         let defect = Defect::BadSnapshot { file: snapshot.path.clone() };
         if loaded.is_none() && !self.done.defects.contains(&defect) {
-            self.done.defects.push(defect);
+            note(&mut self.done.defects, defect);
         }
         Ok(loaded)
     }
@@ -300,6 +300,8 @@ impl Importer<'_> {
         }
         if self.done.missing.len() < MAX_GAPS {
             self.done.missing.push(missing);
+        } else {
+            note(&mut self.done.defects, Defect::Others(1));
         }
     }
 

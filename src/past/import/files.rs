@@ -210,11 +210,23 @@ pub fn is_of_packing(error: &io::Error) -> bool {
 }
 
 /// The most defects that are named. Further ones are only counted.
-pub const MAX_DEFECTS: usize = 100;
+const MAX_DEFECTS: usize = 100;
+
+/// Keeps a defect; of too many, counts it.
+pub fn note(defects: &mut Vec<Defect>, defect: Defect) {
+    let by = if let Defect::Others(others) = defect { others } else { 1 };
+    let is_named = defects.len() < MAX_DEFECTS;
+    match defects.last_mut() {
+        Some(Defect::Others(others)) => *others += by,
+        _ => defects.push(if is_named { defect } else { Defect::Others(by) }),
+    }
+}
 
 /// What is wrong with the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Defect {
+    /// So many other defects, and gaps, that are not named.
+    Others(u64),
     /// Bytes within a log cannot be read. Good transactions follow.
     Damaged {
         /// The log.

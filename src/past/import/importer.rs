@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::bridge::{Continuity, Importer, Loaded, MAX_GAPS, digest_behind};
-use super::files::{Defect, MAX_DEFECTS, ServerFiles};
+use super::files::{Defect, ServerFiles, note};
 use super::player::{Epochs, ImportRecording, MAX_CLOCK_SKEW, Player};
 use super::transactions::{NextTransaction, Transactions};
 use super::tree::{FollowedTree, LogTree};
@@ -83,7 +83,7 @@ impl Importer<'_> {
             }
         }
         self.reports(&transactions)?;
-        self.done.defects.extend(transactions.take_defects());
+        transactions.take_defects().into_iter().for_each(|defect| note(&mut self.done.defects, defect));
         self.files.refuse_strangers(&transactions.into_spans())?;
         self.ends()
     }
@@ -100,8 +100,8 @@ impl Importer<'_> {
 
     fn notes_clock(&mut self, zxid: Zxid, time: Timestamp) {
         let by = self.last.map_or(Duration::ZERO, |(_, last)| last.since(time));
-        if by > MAX_CLOCK_SKEW && self.done.defects.len() < MAX_DEFECTS {
-            self.done.defects.push(Defect::ClockSetBack { zxid, by });
+        if by > MAX_CLOCK_SKEW {
+            note(&mut self.done.defects, Defect::ClockSetBack { zxid, by });
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustc_hash::FxHashSet;
 
 use super::ImportError;
-use super::files::{Defect, MAX_DEFECTS, ServerFile, ServerFiles};
+use super::files::{Defect, ServerFile, ServerFiles, note};
 use lockscope_base::disk::{Entry, HeadError, LogEnd, LogItem, LogReader, Txn, TxnHeader};
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
 
@@ -213,13 +213,6 @@ impl<'f> Transactions<'f> {
             note(&mut self.defects, Defect::Differs { file: other.file.path.clone(), zxid: *zxid });
         }
         Ok(())
-    }
-}
-
-/// Keeps a defect, unless there are too many.
-fn note(defects: &mut Vec<Defect>, defect: Defect) {
-    if defects.len() < MAX_DEFECTS {
-        defects.push(defect);
     }
 }
 

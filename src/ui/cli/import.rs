@@ -235,6 +235,9 @@ fn defect_text(defect: &Defect) -> String {
                 file.display()
             )
         }
+        Defect::Others(others) => {
+            format!("{} not named.", plural(*others, "other defect or gap is", "other defects and gaps are"))
+        }
         Defect::NoSnapshot { zxid } => {
             format!("No snapshot tells what stood before {}: locks that are older are left out.", hex(*zxid))
         }
