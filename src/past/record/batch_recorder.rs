@@ -211,6 +211,8 @@ impl BatchRecorder {
     /// `tables` are those in the file.
     pub fn lost(&mut self, from: Timestamp, now: Timestamp, reason: &str, tables: Option<TableRecorder>) {
         (self.segment, self.start, self.misses_entries) = (None, None, true);
+        // They are of the lost time, and their rows have numbers that the file does not know.
+        self.ready.clear();
         self.clock.reaches(now);
         if let Some(tables) = tables {
             self.tables = tables;

@@ -1,7 +1,8 @@
 //! The locks and their findings, as the console and the headless commands share them, and the
 //! recorder that writes into a file what they take in, where there is one.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 #[cfg(test)]
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 #[cfg(test)]
 use super::batch::SegmentBounds;
 use super::batch_writer::{BatchWriter, LostBatches};
+use super::beside::{WriteOutcome, WriterBeside};
 use super::bounds::RecordOptions;
 use super::parts::Rotation;
 use super::store::StoreError;
@@ -139,14 +141,20 @@ impl LiveState {
     }
 }
 
+/// The most bytes that wait for the thread that writes. Then the recorder waits, too.
+const MAX_WAITING: u64 = 32 << 20;
+
 /// Records what a table takes in, into a file.
 ///
 /// The owner of the table applies changes through [`batches`](Self::batches), and calls
-/// [`flush`](Self::flush) once a second.
+/// [`flush_beside`](Self::flush_beside) once a second.
 #[derive(Debug)]
 pub struct Recorder {
     batches: BatchRecorder,
-    writer: BatchWriter,
+    writer: WriterBeside,
+    path: PathBuf,
+    /// What became of the batches that were written last.
+    outcome: WriteOutcome,
     /// What was given up since the start: the time from and until which, and the first reason.
     lost: Option<(TimeRange, String)>,
 }
@@ -171,7 +179,8 @@ impl Recorder {
     }
 
     fn of_writer(mut writer: BatchWriter, connect: &str) -> Result<Self, StoreError> {
-        Ok(Self { batches: writer.recorder(connect)?, writer, lost: None })
+        let (batches, path) = (writer.recorder(connect)?, writer.path().to_owned());
+        Ok(Self { batches, writer: WriterBeside::start(writer), path, outcome: WriteOutcome::default(), lost: None })
     }
 
     /// Sets when segments end.
@@ -184,7 +193,9 @@ impl Recorder {
     /// Sets how long to wait for another program that has the file locked.
     #[cfg(test)]
     pub(super) fn wait_at_most(&mut self, time: Duration) {
-        self.writer.wait_at_most(time);
+        let mut writer = self.writer.end().expect("it runs");
+        writer.wait_at_most(time);
+        self.writer = WriterBeside::start(writer);
     }
 
     /// Returns the recorder that records what the table takes in. It waits for no disk.
@@ -197,57 +208,96 @@ impl Recorder {
         self.batches.left_gap()
     }
 
-    /// Writes what was recorded since the last call. Must be called once a second, even when
-    /// nothing happens: that is recorded too. Blocks the thread during disk access. Entries that
-    /// cannot be written are kept and retried with growing pauses, until there are too many of
-    /// them.
+    /// Lets a thread write what was recorded since the last call. Must be called once a second, even
+    /// when nothing happens: that is recorded too. While the thread is busy with the batches of an
+    /// earlier call, nothing is handed over, up to 32 MiB of entries; beyond that the call waits for
+    /// the disk. Entries that cannot be written are kept and retried with growing pauses, until there
+    /// are too many of them.
+    pub fn flush_beside(&mut self, now: Timestamp, table: &LockTable) {
+        if self.writer.is_busy() {
+            let Some(outcome) = self.writer.outcome(self.batches.untaken_bytes() > MAX_WAITING) else { return };
+            self.takes(outcome, now);
+        }
+        self.writer.write(self.batches.take_batches(now, table), now);
+    }
+
+    /// Writes what was recorded since the last call, and waits for the disk. Otherwise like
+    /// [`flush_beside`](Self::flush_beside).
     pub fn flush(&mut self, now: Timestamp, table: &LockTable) {
-        let batches = self.batches.take_batches(now, table);
-        if let Some(LostBatches { from, reason, tables }) = self.writer.write_batches(batches, now) {
+        self.settles(now);
+        self.flush_beside(now, table);
+        self.settles(now);
+    }
+
+    /// Waits for the thread.
+    fn settles(&mut self, now: Timestamp) {
+        if self.writer.is_busy()
+            && let Some(outcome) = self.writer.outcome(true)
+        {
+            self.takes(outcome, now);
+        }
+    }
+
+    /// Takes in what became of batches.
+    fn takes(&mut self, mut outcome: WriteOutcome, now: Timestamp) {
+        if let Some(LostBatches { from, reason, tables }) = outcome.lost.take() {
             self.batches.lost(from, now, &reason, tables);
             // What goes with a file is told by the writer, which knows whether it is lost.
-            if self.writer.file_news().is_none() {
+            if outcome.file_news.is_none() {
                 self.lost.get_or_insert((TimeRange { from, to: now }, reason)).0.to = now;
             }
         }
-        if self.writer.is_part_over(now) {
+        if outcome.is_part_over {
             self.batches.begin_part();
         }
+        self.outcome = outcome;
     }
 
     /// Returns the reason why nothing is written at the moment, as a sentence.
     pub fn trouble(&self) -> Option<&str> {
-        self.writer.trouble()
+        self.outcome.trouble.as_deref()
     }
 
     /// Returns what became of the file in the last round, if it was moved, removed or written by
     /// others, as a sentence.
     pub fn file_news(&self) -> Option<&str> {
-        self.writer.file_news()
+        self.outcome.file_news.as_deref()
     }
 
     /// Returns how often that happened.
     pub fn files_gone(&self) -> u64 {
-        self.writer.files_gone()
+        self.outcome.files_gone
+    }
+
+    /// Ends the thread. Returns the writer.
+    fn take_writer(&mut self, now: Timestamp) -> Result<BatchWriter, StoreError> {
+        self.settles(now);
+        self.writer.end().ok_or_else(|| {
+            let error = io::Error::other("the thread that writes has failed").into();
+            StoreError::File { path: self.path.clone(), error }
+        })
     }
 
     /// Continues with another table, as after a new connection with other settings. Blocks the
     /// thread during disk access.
     pub fn start_over(&mut self, connect: &str, table: &LockTable, now: Timestamp) -> Result<(), StoreError> {
-        self.writer.finish(self.batches.end(now, table), now)?;
-        self.writer.write_batches(Vec::new(), now);
-        self.batches.start_over(connect, self.writer.tables()?);
+        let mut writer = self.take_writer(now)?;
+        writer.finish(self.batches.end(now, table), now)?;
+        writer.write_batches(Vec::new(), now);
+        self.batches.start_over(connect, writer.tables()?);
+        self.writer = WriterBeside::start(writer);
         Ok(())
     }
 
     /// Writes everything and ends the recording. Fails when that takes longer than two seconds, or
     /// when something could not be written since the start. Blocks the thread meanwhile.
     pub fn stop(mut self, table: &LockTable, now: Timestamp) -> Result<RecordingEnd, StoreError> {
-        self.writer.finish(self.batches.end(now, table), now)?;
+        let mut writer = self.take_writer(now)?;
+        writer.finish(self.batches.end(now, table), now)?;
         if let Some((time, reason)) = self.lost {
-            return Err(StoreError::Lost { path: self.writer.path().to_owned(), time, reason });
+            return Err(StoreError::Lost { path: writer.path().to_owned(), time, reason });
         }
-        Ok(RecordingEnd { file_news: self.writer.file_news().map(str::to_owned), has_lost: self.writer.has_lost() })
+        Ok(RecordingEnd { file_news: writer.file_news().map(str::to_owned), has_lost: writer.has_lost() })
     }
 }
 

@@ -16,6 +16,7 @@
 mod batch;
 mod batch_recorder;
 mod batch_writer;
+mod beside;
 mod bounds;
 mod cut;
 mod decode;

@@ -527,7 +527,7 @@ impl LiveTable {
     /// the file went. Must be called once a second. Blocks the thread during disk access.
     pub fn flush_recording(&mut self) -> Option<String> {
         let recorder = self.recording.as_mut()?.recorder.as_mut()?;
-        recorder.flush(now(), self.live.table());
+        recorder.flush_beside(now(), self.live.table());
         let waits = |trouble: &str| format!("nothing is written at the moment, and tried again: {trouble}");
         recorder.file_news().map(str::to_owned).or_else(|| recorder.trouble().map(waits))
     }
