@@ -395,12 +395,11 @@ impl BatchWriter {
             begun => return begun,
         }
         let of_home = |error: std::io::Error| StoreError::File { path: self.home.clone(), error: error.into() };
-        let sibling = match gone.sibling.take() {
-            Some(sibling) => sibling,
-            None => {
-                let path = self.parts.as_ref().map_or(&self.home, |parts| &parts.path);
-                dated_beside(path, now).map_err(of_home)?
-            }
+        let sibling = if let Some(sibling) = gone.sibling.take() {
+            sibling
+        } else {
+            let path = self.parts.as_ref().map_or(&self.home, |parts| &parts.path);
+            dated_beside(path, now).map_err(of_home)?
         };
         let begun = claim(&sibling, Claim::Empty);
         gone.sibling = Some(sibling);
@@ -454,7 +453,7 @@ impl BatchWriter {
                 let parts = self.parts.take().map(|parts| RecordedParts { began: from, failed_at: None, ..parts });
                 let (unwritten, file_news) = (std::mem::take(&mut self.unwritten), self.file_news.take());
                 let (files_gone, has_lost) = (self.files_gone, self.has_lost);
-                *self = Self { parts, unwritten, file_news, files_gone, has_lost, ..next };
+                *self = Self { unwritten, parts, file_news, files_gone, has_lost, ..next };
             }
             Err(error) => {
                 let news =
@@ -494,7 +493,9 @@ impl BatchWriter {
             }
             bytes = bytes.saturating_sub(size(part));
             if store::is_recording(part) && fs::remove_file(part).is_ok() {
-                FILES_BESIDE.into_iter().for_each(|end| _ = fs::remove_file(beside(part, end)));
+                for end in FILES_BESIDE {
+                    _ = fs::remove_file(beside(part, end));
+                }
             }
         }
     }

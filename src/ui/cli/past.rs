@@ -244,7 +244,9 @@ pub fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<P
         ReportedEnsemble::new(&past.connect(segment.run)?, state.table.session()).with_view(state.table.view());
     let coverage = past.coverage()?.map(|mut covered| {
         covered.retain(|covered| covered.time.contains(at));
-        covered.iter_mut().for_each(|covered| covered.time.to = at);
+        for covered in &mut covered {
+            covered.time.to = at;
+        }
         covered
     });
     let mut moment = PastMoment { at, state, ensemble, since: past.run_start(&segment)?, coverage };
