@@ -13,7 +13,7 @@ use super::batch_writer::{BatchWriter, LostBatches};
 use lockscope_base::znode::Timestamp;
 
 /// Batches, and the time of the write.
-type Job = (Vec<Batch>, Timestamp);
+type WriteJob = (Vec<Batch>, Timestamp);
 
 /// What became of the last batches.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl WriteOutcome {
 /// The thread that writes. Dropping it waits for the last job, and closes the file.
 #[derive(Debug)]
 pub struct WriterBeside {
-    jobs: Option<SyncSender<Job>>,
+    jobs: Option<SyncSender<WriteJob>>,
     outcomes: Receiver<WriteOutcome>,
     thread: Option<JoinHandle<BatchWriter>>,
     is_busy: bool,
@@ -105,7 +105,7 @@ impl Drop for WriterBeside {
     }
 }
 
-fn write_all(mut writer: BatchWriter, jobs: &Receiver<Job>, outcomes: &SyncSender<WriteOutcome>) -> BatchWriter {
+fn write_all(mut writer: BatchWriter, jobs: &Receiver<WriteJob>, outcomes: &SyncSender<WriteOutcome>) -> BatchWriter {
     for (batches, now) in jobs {
         let lost = writer.write_batches(batches, now);
         // Nobody waits any more where the recorder is dropped.

@@ -14,8 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::batch_writer::NOT_WRITTEN;
 use super::history::{PastContender, PastGap};
-use super::past::WholeSegment;
-use super::{Past, ReadError, SegmentInfo, Store, StoreError, tables};
+use super::{Past, ReadError, SegmentDamage, SegmentInfo, Store, StoreError, TimedEntry, tables};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{TimeRange, Timestamp, Zxid};
 use lockscope_model::queue::LockTable;
@@ -43,6 +42,8 @@ pub struct StoreCheck {
     pub looked_at: LookedAt,
     /// Why the rows were not compared with the stream; `None` if they were.
     pub not_compared: Option<&'static str>,
+    /// How much memory a segment takes that was not read because so much is not allowed, in bytes.
+    pub needs_memory: Option<u64>,
     /// What is wrong, in the order in which it was found; at most a hundred.
     pub defects: Vec<StoreDefect>,
     /// How many more defects there are.
@@ -91,10 +92,10 @@ impl StoreCheck {
     /// Returns whether everything was looked at, and nothing is wrong; `None` if nothing is wrong
     /// with what was looked at.
     pub fn is_whole(&self) -> Option<bool> {
-        match self.not_compared {
+        match (self.not_compared, self.needs_memory) {
             _ if !self.defects.is_empty() => Some(false),
-            Some(_) => None,
-            None => Some(true),
+            (None, None) => Some(true),
+            _ => None,
         }
     }
 
@@ -134,7 +135,15 @@ impl StoreCheck {
 ///
 /// Returns an error if the file is no recording, or cannot be opened at all.
 pub fn check_store(path: &Path, should_stop: &dyn Fn() -> bool) -> Result<Option<StoreCheck>, StoreError> {
-    let (mut store, mut past) = (Store::open(path)?, Past::open(path)?);
+    check_opened(Store::open(path)?, Past::open(path)?, should_stop)
+}
+
+/// Checks an open recording.
+pub(super) fn check_opened(
+    mut store: Store,
+    mut past: Past,
+    should_stop: &dyn Fn() -> bool,
+) -> Result<Option<StoreCheck>, StoreError> {
     let mut check = StoreCheck::default();
     check_pages(&mut check, &mut store)?;
     let gaps = past.gaps();
@@ -204,12 +213,12 @@ fn check_segment(
         let missing = TimeRange { from: before.until, to: segment.from };
         check.found("a part of the stream is missing".to_owned(), Some(missing));
     }
-    let read = past.whole_segment(&segment);
+    let read = look_at(past, &segment);
     // It may have grown since it was listed, or been deleted by age.
     let listed = past.segment(segment.id);
     let Some(now) = check.read("the table of the segments", listed)?.flatten() else { return Ok(()) };
     match read {
-        Ok(WholeSegment { state, entries, .. }) => {
+        Ok((rows, entries)) => {
             check.looked_at.segments += 1;
             check.looked_at.entries += entries.len() as u64;
             if entries.len() as u64 > now.entries {
@@ -219,13 +228,23 @@ fn check_segment(
                 check.found("entries lie outside of the time of their segment".to_owned(), Some(time));
             }
             if now.until.since(now.from) >= MAX_ROW_DELAY {
-                stood.extend(with_rows(&state.table).map(|czxid| (czxid, now.from)));
+                stood.extend(rows.into_iter().map(|czxid| (czxid, now.from)));
             }
+        }
+        Err(ReadError::Damaged(SegmentDamage::NeedsMemory(bytes))) => {
+            check.needs_memory = check.needs_memory.max(Some(bytes));
         }
         Err(ReadError::Damaged(damage)) => check.found(format!("a segment is damaged: {damage}"), Some(time)),
         Err(ReadError::Store(error)) => check.read("a segment", Err::<(), _>(error)).map(drop)?,
     }
     Ok(())
+}
+
+/// Decodes the keyframe of a segment, and then its entries: both at once may take more memory than is
+/// allowed. Returns the contenders of the keyframe that have rows, and the entries.
+fn look_at(past: &mut Past, segment: &SegmentInfo) -> Result<(Vec<Zxid>, Vec<TimedEntry>), ReadError> {
+    let rows = with_rows(&past.keyframe(segment.id)?.table).collect();
+    Ok((rows, past.entries(segment)?))
 }
 
 /// Returns the creating transactions of contenders that have a row of their own. The row of a

@@ -110,16 +110,24 @@ fn lines(out: &mut impl Write, store: &Path, check: &StoreCheck, utc: bool) -> s
     if check.more_defects > 0 {
         writeln!(out, "{} more are not shown.", count(check.more_defects))?;
     }
-    match (check.is_whole(), check.not_compared) {
-        (Some(true), _) => writeln!(out, "It is whole: everything can be read, and the rows agree with the stream."),
-        (None, Some(why)) => {
-            writeln!(
-                out,
-                "Nothing is wrong with what was looked at. The rows were not compared with the stream: {why}."
-            )
+    match check.is_whole() {
+        Some(true) => {
+            return writeln!(out, "It is whole: everything can be read, and the rows agree with the stream.");
         }
-        _ => writeln!(out, "It is not whole."),
+        Some(false) => writeln!(out, "It is not whole.")?,
+        None => writeln!(out, "Nothing is wrong with what was looked at.")?,
     }
+    if let Some(why) = check.not_compared {
+        writeln!(out, "The rows were not compared with the stream: {why}.")?;
+    }
+    if let Some(needed) = check.needs_memory {
+        let needed = needed.div_ceil(1 << 20);
+        writeln!(
+            out,
+            "A part was not read: it takes {needed} MiB of memory. Allow them with LOCKSCOPE_READ_MEMORY={needed}MiB."
+        )?;
+    }
+    Ok(())
 }
 
 /// What was found, as JSON.
@@ -136,6 +144,7 @@ struct StoreCheckFacts<'a> {
     sources: serde_json::Map<String, serde_json::Value>,
     checked: CheckedFacts,
     not_compared: Option<&'static str>,
+    needs_memory: Option<u64>,
     defects: Vec<DefectFacts<'a>>,
     more_defects: u64,
 }
@@ -203,6 +212,7 @@ impl<'a> StoreCheckFacts<'a> {
             sources: check.sources.iter().map(|(source, rows)| (source.clone(), (*rows).into())).collect(),
             checked: CheckedFacts { pages, segments, entries, rows, compared },
             not_compared: check.not_compared,
+            needs_memory: check.needs_memory,
             defects: check.defects.iter().map(defect).collect(),
             more_defects: check.more_defects,
         }

@@ -6,7 +6,8 @@ use rusqlite::Connection;
 
 use super::fixture::{ALL, CONNECT, ConsoleFixture, SMALL};
 use crate::record::batch::SegmentBounds;
-use crate::record::{StoreCheck, check_store};
+use crate::record::store_check::check_opened;
+use crate::record::{Past, ReadMemory, Store, StoreCheck, check_store};
 
 /// Segments that are long enough for their contenders to need rows.
 const LONG: SegmentBounds = SegmentBounds { entries: 60, ..SMALL };
@@ -114,4 +115,19 @@ fn no_page_can_be_overwritten_or_missing_without_a_word() {
     }
     fs::write(&fixture.path, &sound[..(pages - 1) * 4096]).unwrap();
     assert!(!check_store(&fixture.path, &|| false).is_ok_and(|check| check.unwrap().is_whole() == Some(true)));
+}
+
+#[test]
+fn a_part_that_takes_more_memory_than_is_allowed_is_not_called_damaged() {
+    let mut fixture = recording();
+    fixture.stop();
+    let check = |bytes| {
+        let past = Past::open(&fixture.path).unwrap().allowing(ReadMemory::new(bytes));
+        check_opened(Store::open(&fixture.path).unwrap(), past, &|| false).unwrap().unwrap()
+    };
+    let little = check(10_000);
+    assert_eq!((&little.defects[..], little.is_whole()), (&[][..], None), "{little:?}");
+    assert!(little.needs_memory > Some(10_000), "{little:?}");
+    let enough = check(64 << 20);
+    assert_eq!((enough.needs_memory, enough.is_whole()), (None, Some(true)), "{enough:?}");
 }
