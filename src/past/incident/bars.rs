@@ -124,7 +124,7 @@ fn all_holds(incident: &Incident<'_>, lock: &LockBars<'_>, scale: TimeScale) -> 
     let path = bars(&holds, scale, HEAD, ROW - 4.0);
     html! {
         text class="label" x="4" y=(tenth(HEAD + ROW - 4.0)) {
-            (count(holds.len())) " holds" @if is_dense { ", drawn together" }
+            (plural(holds.len(), "hold", "holds")) @if is_dense { ", drawn together" }
         }
         path class="hold all" d=(path) data-holds=(holds.len()) { title { "When anybody held it" } }
     }

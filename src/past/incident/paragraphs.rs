@@ -106,7 +106,7 @@ pub fn told<'a>(incident: &Incident<'a>, utc: bool) -> Narrative<'a> {
     let paragraphs = worth.iter().map(|cause| of_cause(incident, cause, times));
     let paragraphs: Vec<_> =
         paragraphs.chain(critical.iter().map(|found| of_critical(incident, found, times))).collect();
-    let calm = paragraphs.is_empty().then(|| calm(incident));
+    let calm = paragraphs.is_empty().then(|| calm(incident, MIN_TOLD));
     Narrative { paragraphs, left_out, calm }
 }
 

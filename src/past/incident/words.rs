@@ -1,6 +1,8 @@
 //! Names and sentences in a form that is safe on a page: of a lock, a client, a time, one hold, one
 //! gap, and what is left out.
 
+use std::time::Duration;
+
 use super::Incident;
 use crate::record::history::{PastContender, PastGap};
 use crate::record::tables::ContenderEnd;
@@ -117,16 +119,23 @@ impl ShownTimes {
     }
 }
 
-/// Returns the sentence of an incident without a standstill that is worth one.
-pub fn calm(incident: &Incident<'_>) -> String {
+/// Returns the sentence of an incident without a cause that is worth one. A standstill that is shorter
+/// than `brief` is none to people.
+pub fn calm(incident: &Incident<'_>, brief: Duration) -> String {
     let holds = incident.window.contenders.iter().filter(|past| past.acquired.is_some()).count();
-    let longest = incident.longest().map(|longest| format!(" The longest time was {}.", duration(longest)));
-    format!(
-        "No lock stood for a second or longer while others waited for it ({}, {}).{}",
-        plural(holds, "hold", "holds"),
-        plural(incident.locks.len(), "lock", "locks"),
-        longest.unwrap_or_default()
-    )
+    let all = format!("({}, {})", plural(holds, "hold", "holds"), plural(incident.locks.len(), "lock", "locks"));
+    match incident.longest() {
+        Some(longest) if longest >= brief => format!(
+            "Locks stood for up to {} while others waited for them, who waited {} in all {all}. No cause has a minute of it, or a hundredth.",
+            duration(longest),
+            duration(Duration::from_millis(incident.cost_ms()))
+        ),
+        longest => {
+            let longest = longest.map(|longest| format!(" The longest time was {}.", duration(longest)));
+            let longest = longest.unwrap_or_default();
+            format!("No lock stood for a second or longer while others waited for it {all}.{longest}")
+        }
+    }
 }
 
 /// Describes the beginning and the end of a hold.

@@ -108,6 +108,31 @@ fn without_a_waiter_there_is_no_standstill() {
 }
 
 #[test]
+fn many_small_standstills_are_not_called_none() {
+    let locks = (0..200).map(|number| format!("/locks/{number}")).collect::<Vec<_>>();
+    let contenders = locks.iter().enumerate().flat_map(|(number, lock)| {
+        let own = |past: PastContender| PastContender {
+            session: Some(SessionId(1_000 + number as i64)),
+            client: None,
+            client_name: None,
+            ..past
+        };
+        [
+            holder("lock-1", [0, 0, 11_000], ContenderEnd::Gone),
+            holder("lock-2", [1_000, 11_000, 12_000], ContenderEnd::Gone),
+        ]
+        .map(|past| at_lock(lock, own(past)))
+    });
+    let window = contended(contenders.collect::<Vec<_>>());
+    assert_eq!(
+        told(&window),
+        [
+            "Locks stood for up to 10s while others waited for them, who waited 33m20s in all (400 holds, 200 locks). No cause has a minute of it, or a hundredth."
+        ]
+    );
+}
+
+#[test]
 fn the_costliest_comes_first_and_the_rest_is_counted() {
     let held = |lock: &str, length: i64, waiters: i64| {
         let first = at_lock(lock, holder("lock-1", [0, 0, length], ContenderEnd::Gone));
