@@ -109,10 +109,10 @@ fn without_a_waiter_there_is_no_standstill() {
 
 #[test]
 fn many_small_standstills_are_not_called_none() {
-    let locks = (0..200).map(|number| format!("/locks/{number}")).collect::<Vec<_>>();
-    let contenders = locks.iter().enumerate().flat_map(|(number, lock)| {
+    let locks = (0..200_i64).map(|number| (number, format!("/locks/{number}"))).collect::<Vec<_>>();
+    let contenders = locks.iter().flat_map(|(number, lock)| {
         let own = |past: PastContender| PastContender {
-            session: Some(SessionId(1_000 + number as i64)),
+            session: Some(SessionId(1_000 + number)),
             client: None,
             client_name: None,
             ..past
