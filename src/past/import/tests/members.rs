@@ -357,13 +357,14 @@ fn round(seed: u64, damaged: usize, members: usize) -> (Vec<String>, bool) {
     }
 }
 
-/// The ensembles that are damaged: 40 at random, unless `LOCKSCOPE_DAMAGES` says how many, or
-/// `LOCKSCOPE_SEED` which one.
+/// The ensembles that are damaged: always the same 40, unless `LOCKSCOPE_DAMAGES` says how many at
+/// random, or `LOCKSCOPE_SEED` which one.
 fn seeds() -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|count| count.parse().ok());
     match number("LOCKSCOPE_SEED") {
         Some(seed) => vec![seed],
-        None => (0..number("LOCKSCOPE_DAMAGES").unwrap_or(40)).map(|_| fastrand::u64(..)).collect(),
+        None => number("LOCKSCOPE_DAMAGES")
+            .map_or((0..40).collect(), |count| (0..count).map(|_| fastrand::u64(..)).collect()),
     }
 }
 
