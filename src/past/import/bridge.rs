@@ -41,6 +41,8 @@ pub struct Loaded {
     /// The last transaction that may have been applied while the snapshot was written. A node that
     /// went meanwhile may be missing, although it stood at the transaction in the name.
     pub until: Zxid,
+    /// The last transaction that it has for certain.
+    pub reached: Zxid,
 }
 
 /// An import on its way through the files.
@@ -53,6 +55,9 @@ pub struct Importer<'a> {
     pub last: Option<(Zxid, Timestamp)>,
     /// The servers' digest of the tree behind the last transaction, where they wrote one.
     pub digest: Option<TxnDigest>,
+    /// The transaction from which on the tree is that of the servers. Before it, nodes of a snapshot may
+    /// be from later; after a gap without one, what changed meanwhile is not known.
+    pub exact_from: Zxid,
     pub done: Imported,
     /// Whether the last transaction is covered.
     pub is_covering: bool,
@@ -65,6 +70,7 @@ impl Importer<'_> {
         let (zxid, time) = (entry.header.zxid, entry.header.time);
         if zxid == FIRST {
             self.player.followed.tree.clear(true);
+            self.exact_from = FIRST;
             return self.player.goes_on(BTreeSet::new(), time);
         }
         let files = self.files;
@@ -78,8 +84,8 @@ impl Importer<'_> {
                 let certainty = if may_follow(at.0, zxid) { Certainty::Possible } else { Certainty::Certain };
                 return self.misses(certainty, entry);
             }
-            if let Some(undescribed) = self.stood(zxid, loaded.until)? {
-                return self.takes(loaded.tree, undescribed, time);
+            if let Some(undescribed) = self.stood(zxid, &loaded)? {
+                return self.takes(loaded, undescribed, time);
             }
         }
         self.bridges(entry)
@@ -105,7 +111,8 @@ impl Importer<'_> {
         }
         let tree = &self.player.followed.tree;
         let before = self.digest.filter(|_| !self.player.is_blind());
-        Ok(match before.and_then(|before| agrees(before, tree, entry)) {
+        let is_known = |agrees: &bool| *agrees || self.exact_from <= last;
+        Ok(match before.and_then(|before| agrees(before, tree, entry)).filter(is_known) {
             Some(true) => Continuity::Proven(Proof::Digests),
             Some(false) => Continuity::Broken(Certainty::Certain),
             None if runs_on => Continuity::Proven(Proof::Log),
@@ -137,6 +144,7 @@ impl Importer<'_> {
 
     /// Finds the nodes that stood before a transaction, and goes on with them.
     fn bridges(&mut self, entry: &Entry<'_>) -> Result<(), ImportError> {
+        self.exact_from = Zxid(i64::MAX);
         let (zxid, time) = (entry.header.zxid, entry.header.time);
         let before = Zxid(zxid.0.saturating_sub(1));
         let files = self.files;
@@ -146,16 +154,16 @@ impl Importer<'_> {
         for snapshot in earlier {
             let Some(loaded) = self.load(snapshot, before)? else { continue };
             if is_right_before(snapshot.name.zxid, &loaded, entry)
-                && let Some(undescribed) = self.stood(zxid, loaded.until)?
+                && let Some(undescribed) = self.stood(zxid, &loaded)?
             {
-                return self.takes(loaded.tree, undescribed, time);
+                return self.takes(loaded, undescribed, time);
             }
             nearest.get_or_insert(loaded.tree);
         }
         for snapshot in files.snapshots.iter().filter(|snapshot| snapshot.name.zxid >= before) {
             let Some(loaded) = self.load(snapshot, before)? else { continue };
-            let Some(undescribed) = self.stood(zxid, loaded.until)? else { break };
-            return self.takes(loaded.tree, undescribed, time);
+            let Some(undescribed) = self.stood(zxid, &loaded)? else { break };
+            return self.takes(loaded, undescribed, time);
         }
         if self.last.is_none() {
             self.begins_within(zxid);
@@ -195,40 +203,50 @@ impl Importer<'_> {
         self.player.goes_on(stood, time)
     }
 
-    /// Returns the nodes that stood before a transaction and go up to another; `None` if that is not
-    /// known, because other transactions are missing before.
-    fn stood(&self, zxid: Zxid, until: Zxid) -> Result<Option<BTreeSet<ZnodePath>>, ImportError> {
+    /// Returns the nodes that stood before a transaction and go while a snapshot is made; `None` if that
+    /// is not known, because transactions up to then are missing.
+    fn stood(&self, zxid: Zxid, snapshot: &Loaded) -> Result<Option<BTreeSet<ZnodePath>>, ImportError> {
+        let Loaded { until, reached, .. } = *snapshot;
         if until < zxid {
             return Ok(Some(BTreeSet::new()));
         }
         let mut look = LookAhead::at(&self.player.followed.tree);
-        let is_whole = self.look_ahead(zxid, until, &mut look)?;
+        let seen = self.look_ahead(zxid, until, &mut look)?;
+        let is_whole = match seen {
+            SeenAhead::All => true,
+            // A server writes a transaction before it applies it.
+            SeenAhead::UpToTheEnd(last) => reached <= last,
+            SeenAhead::UpToAGap => false,
+        };
         Ok(is_whole.then_some(look.stood))
     }
 
-    /// Looks at the transactions from one to another, or to the end or the next gap. Returns whether
-    /// it found no gap. Memory grows with the number of nodes, as that of the tree.
-    fn look_ahead(&self, zxid: Zxid, until: Zxid, look: &mut LookAhead<'_>) -> Result<bool, ImportError> {
-        let mut ahead = Transactions::after(self.files, Zxid(zxid.0.saturating_sub(1)));
-        let mut last: Option<Zxid> = None;
-        let mut digest = None;
+    /// Looks at the transactions from one to another, or to the next gap. Memory grows with the number
+    /// of nodes, as that of the tree.
+    fn look_ahead(&self, zxid: Zxid, until: Zxid, look: &mut LookAhead<'_>) -> Result<SeenAhead, ImportError> {
+        let mut last = Zxid(zxid.0.saturating_sub(1));
+        let mut ahead = Transactions::after(self.files, last);
+        let (mut is_first, mut digest) = (true, None);
         let nothing = self.player.followed.tree.unknown();
-        while let Some(NextTransaction { entry, runs_on }) = ahead.next()? {
+        while last < until
+            && let Some(NextTransaction { entry, runs_on }) = ahead.next()?
+        {
             let zxid = entry.header.zxid;
-            if zxid > until {
-                break;
-            }
-            if let Some(last) = last.filter(|last| !is_next(*last, zxid)) {
+            // Also the first one behind `until` must continue the last: else those between are missing.
+            if !std::mem::take(&mut is_first) && !is_next(last, zxid) {
                 let agrees = || digest.and_then(|before| agrees(before, &nothing, &entry)) == Some(true);
                 if !may_follow(last, zxid) || !runs_on && !agrees() {
-                    return Ok(false);
+                    return Ok(SeenAhead::UpToAGap);
                 }
             }
-            last = Some(zxid);
+            if zxid > until {
+                return Ok(SeenAhead::All);
+            }
+            last = zxid;
             digest = digest_behind(&entry, digest);
             look.transaction(&entry);
         }
-        Ok(true)
+        Ok(if last < until { SeenAhead::UpToTheEnd(last) } else { SeenAhead::All })
     }
 
     /// Returns the nodes of a snapshot; `None` if it is not whole. Nodes that were created after
@@ -268,10 +286,13 @@ impl Importer<'_> {
                 SnapshotItem::End(SnapshotEnd::Whole { digest, last_zxid }) => {
                     // The digest is made behind the last node, and may not know a transaction that
                     // is being applied.
-                    let last = last_zxid.or(digest.map(|digest| digest.zxid));
+                    // That of a new server is made before it serves anybody.
+                    let new = (snapshot.name.zxid == Zxid(0)).then_some(Zxid(0));
+                    let last = last_zxid.or(digest.map(|digest| digest.zxid)).or(new);
                     let until =
                         last.map_or_else(|| self.next_snapshot(snapshot), |last| Zxid(last.0.saturating_add(1)));
-                    return Ok(Some(Loaded { tree, digest, until: until.max(snapshot.name.zxid) }));
+                    let (name, reached) = (snapshot.name.zxid, last.unwrap_or(snapshot.name.zxid));
+                    return Ok(Some(Loaded { tree, digest, until: until.max(name), reached: reached.max(name) }));
                 }
                 SnapshotItem::End(_) => return Ok(None),
             }
@@ -308,7 +329,7 @@ impl Importer<'_> {
     /// Goes on with the nodes of a snapshot. `undescribed` stood, too, and may not be in it.
     fn takes(
         &mut self,
-        mut later: LogTree,
+        Loaded { tree: mut later, until, .. }: Loaded,
         mut undescribed: BTreeSet<ZnodePath>,
         time: Timestamp,
     ) -> Result<(), ImportError> {
@@ -322,6 +343,7 @@ impl Importer<'_> {
             }
         }
         *tree = later;
+        self.exact_from = until;
         self.player.goes_on(undescribed, time)
     }
 }
@@ -365,6 +387,16 @@ fn is_right_before(name: Zxid, loaded: &Loaded, entry: &Entry<'_>) -> bool {
 fn agrees(before: TxnDigest, tree: &LogTree, entry: &Entry<'_>) -> Option<bool> {
     let after = entry.digest.filter(|after| after.version == DIGEST_VERSION && before.version == DIGEST_VERSION)?;
     Some(before.digest.wrapping_add(digest_change(tree, entry)?) == after.digest)
+}
+
+/// How far a look ahead came.
+enum SeenAhead {
+    /// It saw all transactions.
+    All,
+    /// The logs end with this transaction.
+    UpToTheEnd(Zxid),
+    /// Others are missing behind those that it saw.
+    UpToAGap,
 }
 
 /// What transactions tell of the nodes that stood before them.

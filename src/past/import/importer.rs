@@ -45,6 +45,7 @@ pub fn import_into(
         last: None,
         digest: None,
         done: Imported::default(),
+        exact_from: Zxid(i64::MAX),
         is_covering: false,
         files,
         goes_on,

@@ -193,15 +193,7 @@ impl LogTree {
     pub fn add(&mut self, path: ZnodePath, stat: ZnodeStat, data: &[u8], kind: NodeKind) {
         self.is_partial = false;
         let parent = path.parent_str().unwrap_or_default();
-        let count = |stat: &mut ZnodeStat| {
-            // `cversion` counts deletions too, and a child that is there was not deleted.
-            stat.num_children = stat.num_children.saturating_add(1);
-            stat.cversion = stat.cversion.wrapping_sub(1);
-        };
-        match self.nodes.get_mut(parent) {
-            Some(LogNode { node: parent, .. }) => count(&mut parent.stat),
-            None => self.packed.update(parent, count),
-        }
+        self.count_child(parent);
         let is_whole = usize::try_from(stat.data_length).is_ok_and(|length| length == data.len());
         let sum = NodeSum::of(path.as_str(), data, kind);
         let sum = if is_whole { sum } else { sum.without_data() };
@@ -213,6 +205,19 @@ impl LogTree {
             }
         }
         self.insert(path, stat, data, sum);
+    }
+
+    /// Counts a child of a node whose stat counts none.
+    fn count_child(&mut self, parent: &str) {
+        let count = |stat: &mut ZnodeStat| {
+            // `cversion` counts deletions too, and a child that is there was not deleted.
+            stat.num_children = stat.num_children.saturating_add(1);
+            stat.cversion = stat.cversion.wrapping_sub(1);
+        };
+        match self.nodes.get_mut(parent) {
+            Some(LogNode { node: parent, .. }) => count(&mut parent.stat),
+            None => self.packed.update(parent, count),
+        }
     }
 
     fn knows(&self, path: &str) -> bool {
@@ -232,6 +237,7 @@ impl LogTree {
     /// Takes a node of another tree that this one lacks.
     pub fn adopt(&mut self, path: &ZnodePath, from: &Self) {
         if let Some(LogNode { node, sum }) = from.get(path.as_str()) {
+            self.count_child(path.parent_str().unwrap_or_default());
             self.insert(path.clone(), node.stat, node.data.bytes(), sum);
         }
     }

@@ -127,6 +127,23 @@ fn a_server_that_has_just_begun_has_no_past() {
     assert!(error.to_string().starts_with("the files have no transaction of that time"), "{error}");
 }
 
+/// A snapshot behind a second gap does not tell what stood before the first transaction behind the
+/// first one: a node that it lacks may have gone in either.
+#[test]
+fn what_a_snapshot_behind_another_gap_lacks_had_not_gone_by_the_first() {
+    let told = Folder::of(&[
+        ("log.1", &Log::new().creates(1, "/lock", 1).creates(2, &node(0), 1).0),
+        ("log.5", &Log::new().creates(5, &node(1), 2).creates(6, "/y", 3).0),
+        ("snapshot.8", &snapshot(&[(&node(1), 5)], (2, 7), Some(8))),
+        ("log.a", &Log::new().deletes(10, &node(1)).0),
+    ]);
+    let told = told.import().unwrap();
+    let gaps: Vec<_> = told.imported.missing.iter().map(|gap| (gap.after.0, gap.before.0)).collect();
+    assert_eq!(gaps, [(2, 5), (6, 10)]);
+    let holder = told.history.holds.iter().find(|row| row.czxid == Some(2)).expect("it held");
+    assert!(holder.ended.is_none_or(|ended| ended.before.0 >= time(7)), "{holder:?}");
+}
+
 fn log_from(begin: i64) -> Log {
     Log::new().creates(begin, "/lock", 1)
 }

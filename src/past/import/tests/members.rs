@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::made_files::{adler, empty_snapshot, seal, written};
 use crate::import::digest::digest_change;
 use crate::import::tree::LogTree;
-use crate::import::{Covered, Defect, ImportError, ImportOptions, Imported, ServerFiles, import};
+use crate::import::{Certainty, Covered, Defect, ImportError, ImportOptions, Imported, ServerFiles, import};
 use crate::record::Store;
 use crate::record::history::{History, HistoryQuery, PastContender};
 use crate::record::tables::ContenderEnd;
@@ -352,7 +352,16 @@ fn round(seed: u64, damaged: usize, members: usize) -> (Vec<String>, bool) {
         }
     }
     match told(&folders) {
-        Ok(told) => (told.untold(&truth), !told.imported.missing.is_empty()),
+        Ok(told) => {
+            let mut wrong = told.untold(&truth);
+            for gap in told.imported.missing.iter().filter(|gap| gap.certainty == Certainty::Certain) {
+                let is_between = |(zxid, _): &&Record| gap.after.0 < *zxid && *zxid < gap.before.0;
+                if !ensemble.records.iter().any(|record| is_between(&record)) {
+                    wrong.push(format!("nothing is missing: {gap:?}"));
+                }
+            }
+            (wrong, !told.imported.missing.is_empty())
+        }
         Err(error) => (vec![format!("refused: {error}")], false),
     }
 }
