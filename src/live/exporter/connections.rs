@@ -1,10 +1,9 @@
 //! The open connections of the exporter, and which of them has to leave for a new client.
 //!
 //! A client that sends no whole request costs a place, and anybody who reaches the address can open
-//! many such connections. So a new client never waits for one of them: the one that has waited
-//! longest leaves. A client whose request is whole stays, since its answer is under way and has a
-//! time limit. So has the client that takes its answer, which leaves earlier if another scrape waits
-//! for it.
+//! many such connections. A new client never waits for one of them: the one that has waited longest
+//! leaves. A client whose request is whole stays, since its answer is under way and has a time limit.
+//! The client that takes its answer has one, too, and leaves earlier if another scrape waits.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -23,7 +22,7 @@ const MAX_CONNECTIONS: usize = 64;
 const MAX_HEAD_TIME: Duration = Duration::from_secs(5);
 
 /// The time limit for making an answer, with the check of a password.
-const MAX_ANSWER_TIME: Duration = Duration::from_secs(15);
+const MAX_ANSWERING_TIME: Duration = Duration::from_secs(15);
 
 /// The time limit for taking the answer, which may be megabytes.
 const MAX_SEND_TIME: Duration = Duration::from_secs(10);
@@ -34,7 +33,7 @@ const MIN_HEAD_TIME: Duration = Duration::from_millis(50);
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Phase {
+enum RequestPhase {
     /// For a whole request.
     Head,
     /// For its answer.
@@ -49,7 +48,7 @@ const MIN_SEND_TIME: Duration = Duration::from_secs(2);
 /// How often a scrape that waits looks for a client that takes its answer.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Connections that wait for their clients, by their numbers, which rise: since when, and the task.
+/// MetricsConnections that wait for their clients, by their numbers, which rise: since when, and the task.
 type Waiting = BTreeMap<u64, (Instant, AbortHandle)>;
 
 /// The open connections that may be cut off.
@@ -65,7 +64,7 @@ struct Open {
 
 /// The places for connections.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(super) struct MetricsConnections {
     places: Arc<Semaphore>,
     open: Arc<Mutex<Open>>,
     next: u64,
@@ -73,15 +72,15 @@ pub(super) struct Connections {
 
 /// A connection's place, and how far it is. Dropping it frees the place.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct MetricsConnection {
     number: u64,
     accepted: Instant,
-    phase: watch::Sender<Phase>,
+    phase: watch::Sender<RequestPhase>,
     open: Arc<Mutex<Open>>,
     _place: OwnedSemaphorePermit,
 }
 
-impl Connections {
+impl MetricsConnections {
     /// Creates the places, all free.
     pub fn new() -> Self {
         Self { places: Arc::new(Semaphore::new(MAX_CONNECTIONS)), open: Arc::default(), next: 0 }
@@ -120,18 +119,18 @@ impl Connections {
     }
 
     /// Starts a connection on this place. `spawn` gets it and starts its task.
-    pub fn start(&mut self, place: OwnedSemaphorePermit, spawn: impl FnOnce(Connection) -> AbortHandle) {
+    pub fn start(&mut self, place: OwnedSemaphorePermit, spawn: impl FnOnce(MetricsConnection) -> AbortHandle) {
         let (number, accepted) = (self.next, Instant::now());
         self.next += 1;
-        let (phase, open) = (watch::Sender::new(Phase::Head), Arc::clone(&self.open));
-        let connection = Connection { number, accepted, phase, open, _place: place };
+        let (phase, open) = (watch::Sender::new(RequestPhase::Head), Arc::clone(&self.open));
+        let connection = MetricsConnection { number, accepted, phase, open, _place: place };
         // The task waits for the lock before it removes itself.
         let mut open = lock(&self.open);
         open.unasked.insert(number, (accepted, spawn(connection)));
     }
 }
 
-impl Connection {
+impl MetricsConnection {
     /// Notes that the request is whole.
     pub fn asked(&self) {
         let mut open = lock(&self.open);
@@ -139,7 +138,7 @@ impl Connection {
             open.answering.insert(self.number, task);
         }
         drop(open);
-        self.phase.send_replace(Phase::Answering);
+        self.phase.send_replace(RequestPhase::Answering);
     }
 
     /// Notes that the answer is made.
@@ -149,7 +148,7 @@ impl Connection {
             open.sending.insert(self.number, (Instant::now(), task));
         }
         drop(open);
-        self.phase.send_replace(Phase::Sending);
+        self.phase.send_replace(RequestPhase::Sending);
     }
 
     /// Cuts off the client that has taken its answer for longest, after its least time. Cancel safe.
@@ -172,7 +171,7 @@ impl Connection {
     /// Returns when one of the phases has taken too long. Cancel safe.
     pub async fn overdue(&self) {
         let mut until = self.accepted;
-        for (phase, limit) in [(Phase::Head, MAX_HEAD_TIME), (Phase::Answering, MAX_ANSWER_TIME)] {
+        for (phase, limit) in [(RequestPhase::Head, MAX_HEAD_TIME), (RequestPhase::Answering, MAX_ANSWERING_TIME)] {
             until += limit;
             let mut current = self.phase.subscribe();
             if timeout_at(until, current.wait_for(|now| *now != phase)).await.is_err() {
@@ -184,7 +183,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for MetricsConnection {
     fn drop(&mut self) {
         let mut open = lock(&self.open);
         open.unasked.remove(&self.number);

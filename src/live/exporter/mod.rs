@@ -38,7 +38,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use lockscope_model::metrics::{Scrapes, to_open_metrics, to_plain_text};
 
-use connections::{Connection, Connections};
+use connections::{MetricsConnection, MetricsConnections};
 
 pub use access::{AccessError, MetricsAccess};
 
@@ -114,7 +114,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves connections for as long as the future is polled.
 async fn listen(listener: TcpListener, asker: Asker, access: watch::Receiver<Arc<MetricsAccess>>) {
-    let mut connections = Connections::new();
+    let mut connections = MetricsConnections::new();
     let mut tasks = JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -135,7 +135,7 @@ async fn listen(listener: TcpListener, asker: Asker, access: watch::Receiver<Arc
     }
 }
 
-async fn serve(stream: TcpStream, connection: &Connection, asker: Asker, access: &MetricsAccess) {
+async fn serve(stream: TcpStream, connection: &MetricsConnection, asker: Asker, access: &MetricsAccess) {
     match &access.tls {
         None => serve_http(stream, connection, asker, access).await,
         Some(tls) => match tls.accept(stream).await {
@@ -147,7 +147,7 @@ async fn serve(stream: TcpStream, connection: &Connection, asker: Asker, access:
 
 async fn serve_http(
     stream: impl AsyncRead + AsyncWrite + Unpin,
-    connection: &Connection,
+    connection: &MetricsConnection,
     asker: Asker,
     access: &MetricsAccess,
 ) {
@@ -216,7 +216,7 @@ impl Asker {
         &self,
         request: Request<Incoming>,
         access: &MetricsAccess,
-        connection: &Connection,
+        connection: &MetricsConnection,
     ) -> Result<Answer, Infallible> {
         let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
         if let Some(users) = &access.users
@@ -240,7 +240,7 @@ impl Asker {
         })
     }
 
-    async fn metrics(&self, as_open_metrics: bool, connection: &Connection) -> Answer {
+    async fn metrics(&self, as_open_metrics: bool, connection: &MetricsConnection) -> Answer {
         let mut permit = pin!(Arc::clone(&self.scrapes).acquire_owned());
         let permit = loop {
             tokio::select! {

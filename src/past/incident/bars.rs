@@ -25,8 +25,8 @@ const HEAD: f64 = 22.0;
 /// The most clients of a lock with a row of their own.
 pub const MAX_ROWS: usize = 24;
 
-/// The most requests of a client that are drawn one by one, each with its own words. Of more, all are
-/// drawn together, and those that held or waited longest also by themselves.
+/// The most requests of a client that are drawn one by one, each with its own words. A client with more
+/// has all of them drawn together, and those that held or waited longest also by themselves.
 const MAX_REQUESTS: usize = 40;
 
 /// The number of parts of the time for which the queue length and merged holds are drawn.

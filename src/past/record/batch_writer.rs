@@ -19,7 +19,7 @@ use super::memory::RowMemory;
 use super::parts;
 use super::parts::{Rotation, parts_of};
 use super::past::segment_info;
-use super::store::{Claim, FILES_BESIDE, LeftFile, Store, StoreError};
+use super::store::{FILES_BESIDE, FileClaim, LeftFile, Store, StoreError};
 use super::tables::{RowSource, TableRecorder, TableWriter};
 use super::{Past, SegmentInfo, keyframe, store};
 use lockscope_base::znode::{TimeRange, Timestamp};
@@ -384,12 +384,12 @@ impl BatchWriter {
     fn next_file(&self, gone: &mut GoneFile, now: Timestamp) -> Result<Self, StoreError> {
         let claim = |path: &Path, claim| Self::new(Store::claim(path, self.options.group_reads, claim)?, self.options);
         if let Some(id) = gone.id {
-            match claim(&gone.path, Claim::Same(id)) {
+            match claim(&gone.path, FileClaim::Same(id)) {
                 Err(StoreError::Taken(_)) => gone.id = None,
                 same => return same,
             }
         }
-        match claim(&self.home, Claim::Empty) {
+        match claim(&self.home, FileClaim::Empty) {
             // Something is there that is not ours.
             Err(_) if FileId::at(&self.home).is_ok_and(|at| at.is_some()) => {}
             begun => return begun,
@@ -401,7 +401,7 @@ impl BatchWriter {
             let path = self.parts.as_ref().map_or(&self.home, |parts| &parts.path);
             dated_beside(path, now).map_err(of_home)?
         };
-        let begun = claim(&sibling, Claim::Empty);
+        let begun = claim(&sibling, FileClaim::Empty);
         gone.sibling = Some(sibling);
         begun
     }
@@ -465,7 +465,7 @@ impl BatchWriter {
     }
 
     fn next_part(&self, path: &Path, now: Timestamp) -> Result<Self, StoreError> {
-        let mut store = Store::claim(path, self.options.group_reads, Claim::Empty)?;
+        let mut store = Store::claim(path, self.options.group_reads, FileClaim::Empty)?;
         let begun = parts::carry_over(self.path(), &mut store, now).and_then(|()| Self::new(store, self.options));
         if begun.is_err() {
             // Nothing but the rows of the part before is in it.
@@ -476,8 +476,8 @@ impl BatchWriter {
         begun
     }
 
-    /// Deletes the oldest parts while they are too old, or all of them are too large together. A
-    /// file that is no recording is left alone.
+    /// Deletes the oldest parts while they are too old, or all of them are too large together. Leaves a
+    /// file alone that is no recording, or that another program writes.
     fn keep_parts(&self, now: Timestamp) {
         let (Some(RecordedParts { path, .. }), Bounds { keep, max_bytes }) = (&self.parts, self.options.bounds) else {
             return;
@@ -491,11 +491,9 @@ impl BatchWriter {
             if !is_old && max_bytes.is_none_or(|most| bytes <= most) {
                 return;
             }
-            bytes = bytes.saturating_sub(size(part));
-            if store::is_recording(part) && fs::remove_file(part).is_ok() {
-                for end in FILES_BESIDE {
-                    _ = fs::remove_file(beside(part, end));
-                }
+            let part_bytes = size(part);
+            if store::delete_unused(part) {
+                bytes = bytes.saturating_sub(part_bytes);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Writes batches in a thread of its own, beside the task that applies changes: writing a large state
 //! takes longer than the changes may wait.
 //!
-//! The thread has one job at a time. Who records goes on meanwhile, and hands over the next batches
+//! The thread has one job at a time. The recorder goes on meanwhile, and hands over the next batches
 //! once the job is done.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};

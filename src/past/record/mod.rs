@@ -52,7 +52,7 @@ pub use past::{Past, ReadError, SegmentInfo};
 pub use past_time::PastTime;
 pub use playback::{Playback, PlaybackStep, ReadSegment};
 pub use store::{Store, StoreError};
-pub use store_check::{CheckedRun, LookedAt, StoreCheck, StoreDefect, check_store};
+pub use store_check::{CheckedParts, CheckedRun, StoreCheck, StoreDefect, check_store};
 
 pub(crate) use merge::{LogCoverage, MergeTarget};
 pub(crate) use store::FILES_BESIDE;

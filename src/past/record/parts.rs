@@ -59,7 +59,7 @@ pub fn parts_of(path: &Path) -> io::Result<Vec<PathBuf>> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let itself = path.is_file().then(|| path.to_owned());
     let mut dated_parts = Vec::new();
-    // Who may not list the folder may still read the file. Its other errors are those of the file.
+    // A user who may not list the folder may still read the file, whose own errors say more.
     for entry in fs::read_dir(folder).into_iter().flatten() {
         let name = entry?.file_name();
         if let Some(at) = name.to_str().and_then(|name| dated(path, name)) {

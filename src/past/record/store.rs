@@ -46,7 +46,7 @@ pub struct Store {
 
 /// Which file a recorder may write into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Claim {
+pub(super) enum FileClaim {
     /// Any recording, or a new file.
     Any,
     /// A new file, or an empty one.
@@ -137,20 +137,20 @@ impl Store {
     /// missing. Fails while another program records into it. With `group_reads` the file's group
     /// may read it from now on. Blocks the thread during disk access.
     pub fn create(path: &Path, group_reads: bool) -> Result<Self, StoreError> {
-        Self::claim(path, group_reads, Claim::Any)
+        Self::claim(path, group_reads, FileClaim::Any)
     }
 
     /// Opens a recording for writing, as [`create`](Self::create) does, if the file is the one that
     /// is wanted.
-    pub(super) fn claim(path: &Path, group_reads: bool, claim: Claim) -> Result<Self, StoreError> {
+    pub(super) fn claim(path: &Path, group_reads: bool, claim: FileClaim) -> Result<Self, StoreError> {
         let file = files::append(path, Sensitivity::GroupSecret).map_err(|error| of_file(path, error))?;
         lock(&file, path)?;
         let found = file.metadata().map_err(|error| of_file(path, error.into()))?;
         let is_new = found.len() == 0;
         let is_wanted = match claim {
-            Claim::Any => true,
-            Claim::Empty => is_new,
-            Claim::Same(id) => FileId::of(&found) == id,
+            FileClaim::Any => true,
+            FileClaim::Empty => is_new,
+            FileClaim::Same(id) => FileId::of(&found) == id,
         };
         if !is_wanted {
             return Err(StoreError::Taken(path.to_owned()));
@@ -613,12 +613,23 @@ pub fn is_empty(connection: &Connection) -> bool {
     count("SELECT count(*) FROM sqlite_master") == Some(0) && count("PRAGMA application_id") == Some(0)
 }
 
-/// Returns whether a file is a recording, by its first bytes. It must not be open in this process:
-/// closing it would release the locks of `SQLite`.
-pub fn is_recording(path: &Path) -> bool {
+/// Deletes the file of a recording, with those beside it, unless another program records into it or it
+/// is no recording. It must not be open in this process: closing it would release the locks of
+/// `SQLite`. Returns whether it was deleted.
+pub fn delete_unused(path: &Path) -> bool {
+    let Ok(mut file) = File::open(path) else { return false };
     let mut head = [0; 72];
-    let read = File::open(path).and_then(|mut file| io::Read::read_exact(&mut file, &mut head));
-    read.is_ok() && head.starts_with(b"SQLite format 3\0") && head[68..] == APPLICATION_ID.to_be_bytes()[4..]
+    let is_recording = io::Read::read_exact(&mut file, &mut head).is_ok()
+        && head.starts_with(b"SQLite format 3\0")
+        && head[68..] == APPLICATION_ID.to_be_bytes()[4..];
+    // A recorder holds this lock for as long as it writes.
+    if !is_recording || lock(&file, path).is_err() || fs::remove_file(path).is_err() {
+        return false;
+    }
+    for end in FILES_BESIDE {
+        _ = fs::remove_file(beside(path, end));
+    }
+    true
 }
 
 /// Returns the format of a recording; `None` when the file is none.

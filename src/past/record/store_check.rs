@@ -39,7 +39,7 @@ pub struct StoreCheck {
     /// How many contenders have which source: `watched`, `log` or `both`.
     pub sources: Vec<(String, u64)>,
     /// How much was looked at.
-    pub looked_at: LookedAt,
+    pub looked_at: CheckedParts,
     /// Why the rows were not compared with the stream; `None` if they were.
     pub not_compared: Option<&'static str>,
     /// How much memory a segment takes that was not read because so much is not allowed, in bytes.
@@ -66,7 +66,7 @@ pub struct CheckedRun {
 
 /// How much a check looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LookedAt {
+pub struct CheckedParts {
     /// Pages of the database.
     pub pages: u64,
     /// Segments of the stream, each with its keyframe.

@@ -60,7 +60,7 @@ pub(super) struct RecordCommand {
     #[arg(long, value_name = "SIZE", default_value = "2GiB", requires = "store", value_parser = size)]
     pub max_size: ByteSize,
     /// Begin another file each period, as in 1d or 6h (UTC), or at a size, as in 500MB: FILE-TIME.db
-    /// beside FILE. Who reads FILE reads all of them. What --keep and --max-size say holds for all
+    /// beside FILE. All commands read FILE as all of them together. --keep and --max-size bound the
     /// files together
     #[arg(long, value_name = "PERIOD|SIZE", requires = "store", value_parser = rotation)]
     pub rotate: Option<Rotation>,

@@ -13,7 +13,7 @@ use super::resolved::ResolvedOptions;
 use lockscope_base::znode::{TimeRange, escaped};
 use lockscope_model::report::rfc3339;
 use lockscope_model::text::human::{bytes, count, date_and_time, plural};
-use lockscope_past::record::{CheckedRun, LookedAt, StoreCheck, StoreDefect, check_store, parts_of};
+use lockscope_past::record::{CheckedParts, CheckedRun, StoreCheck, StoreDefect, check_store, parts_of};
 
 /// What to do with the file of a recording.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
@@ -77,7 +77,7 @@ pub async fn run(
 
 fn lines(out: &mut impl Write, store: &Path, check: &StoreCheck, utc: bool) -> std::io::Result<()> {
     let range = |time: TimeRange| format!("{} to {}", date_and_time(time.from, utc), date_and_time(time.to, utc));
-    let LookedAt { pages, segments, entries, rows, compared } = check.looked_at;
+    let CheckedParts { pages, segments, entries, rows, compared } = check.looked_at;
     writeln!(out, "{}: {}", escaped(&store.to_string_lossy()), bytes(check.bytes))?;
     if let Some(span) = check.span() {
         writeln!(out, "It covers {} in {}:", range(span), plural(check.runs.len(), "run", "runs"))?;
@@ -200,7 +200,7 @@ impl<'a> StoreCheckFacts<'a> {
             to: gap.to.and_then(rfc3339),
             reason: &gap.reason,
         });
-        let LookedAt { pages, segments, entries, rows, compared } = check.looked_at;
+        let CheckedParts { pages, segments, entries, rows, compared } = check.looked_at;
         Self {
             file: store.to_string_lossy().into_owned(),
             whole: check.is_whole(),

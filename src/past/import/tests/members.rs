@@ -224,6 +224,9 @@ fn apply(tree: &mut LogTree, nodes: &mut BTreeMap<String, i64>, entry: &Entry<'_
 /// Damages a file at random.
 fn damage(random: &mut Rng, path: &Path) {
     let mut bytes = fs::read(path).unwrap();
+    if bytes.is_empty() {
+        return fs::remove_file(path).unwrap();
+    }
     let at = random.usize(..bytes.len());
     let length = random.usize(1..600).min(bytes.len() - at);
     match random.u8(..5) {

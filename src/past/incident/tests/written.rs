@@ -233,7 +233,7 @@ fn a_client_has_one_row_however_often_it_came_back() {
     }
     let (rows, caption) = rows_of(&window);
     assert_eq!((rows.len(), caption.as_deref()), (24, Some("6 other clients have no row here")));
-    // Who others waited for has a row, however briefly it held.
+    // A client without a name is known by its address, which each connection has anew.
     for past in &mut window.contenders {
         (past.client_name, past.client) = (None, Some(format!("10.0.4.7:{}", 40_000 + past.id)));
     }

@@ -217,7 +217,7 @@ pub(super) fn coverage(
     let [first, last] = window(from, to).map(Timestamp);
     let Some(covered) = tables::covered(connection, TimeRange { from: first, to: last })? else { return Ok(None) };
     let told = gaps.iter().map(|gap| TimeRange { from: gap.from, to: gap.to.unwrap_or(Timestamp(i64::MAX)) });
-    let uncovered = tables::uncovered(connection, (from, to), &covered, told)?;
+    let Some(uncovered) = tables::uncovered(connection, (from, to), &covered, told)? else { return Ok(None) };
     for (time, reason) in uncovered {
         let at = gaps.partition_point(|gap| gap.from <= time.from);
         gaps.insert(at, PastGap { from: time.from, to: Some(time.to), reason: reason.to_owned() });

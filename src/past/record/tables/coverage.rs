@@ -180,23 +180,23 @@ fn by_logs(time: TimeRange, proven: &[ProvenTime], covered: &mut Vec<CoveredTime
 /// A part of a time range that nothing covers, and what is known of the reason.
 pub(in crate::record) type Uncovered = (TimeRange, &'static str);
 
-/// Returns the parts of a time range that neither are covered nor lie in one of `gaps`. Without
-/// bounds it is that of the recording.
+/// Returns the parts of a time range that neither are covered nor lie in one of `gaps`; `None` where
+/// there are too many to tell. A range without bounds is that of the recording.
 pub(in crate::record) fn uncovered(
     connection: &Connection,
     (from, to): (Option<Timestamp>, Option<Timestamp>),
     covered: &[CoveredTime],
     gaps: impl Iterator<Item = TimeRange>,
-) -> rusqlite::Result<Vec<Uncovered>> {
+) -> rusqlite::Result<Option<Vec<Uncovered>>> {
     let times = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
     let bounds = connection.query_row("SELECT min(from_ms), max(until_ms) FROM segment", [], times)?;
-    let (Some(first), Some(last)) = bounds else { return Ok(Vec::new()) };
+    let (Some(first), Some(last)) = bounds else { return Ok(Some(Vec::new())) };
     let (first, last) = (Timestamp(first), Timestamp(last));
     let whole = TimeRange { from: from.unwrap_or(first), to: to.unwrap_or(last) };
     // A gap that lasts is known up to the end of the recording.
     let gaps = gaps.map(|gap| TimeRange { to: gap.to.min(last), ..gap });
     let known = covered.iter().map(|covered| covered.time).chain(gaps);
-    let Ok(known) = Spans::of(known.collect()) else { return Ok(Vec::new()) };
+    let Ok(known) = Spans::of(known.collect()) else { return Ok(None) };
     let reason = |time: TimeRange| {
         if time.to <= first {
             "the recording begins later"
@@ -207,7 +207,7 @@ pub(in crate::record) fn uncovered(
         }
     };
     let parts = known.rest_of(whole).flat_map(|time| cut_at(time, first)).flat_map(|time| cut_at(time, last));
-    Ok(parts.map(|time| (time, reason(time))).collect())
+    Ok(Some(parts.map(|time| (time, reason(time))).collect()))
 }
 
 /// Cuts a time in two at a moment within it.

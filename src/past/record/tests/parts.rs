@@ -147,6 +147,25 @@ fn the_oldest_files_are_deleted_by_their_age() {
 }
 
 #[test]
+fn a_file_that_is_no_part_or_that_another_recorder_writes_is_not_deleted() {
+    let bounds = Bounds { keep: Some(Duration::from_secs(60)), max_bytes: None };
+    let mut fixture = ConsoleFixture::in_parts(RecordOptions { bounds, ..ALL }, SMALL, Some(EACH_MINUTE));
+    let named = |name: &str| fixture.path.with_file_name(name);
+    let (text, other) = (named("locks-19700101T000001Z.db"), named("locks-19700101T000002Z.db"));
+    let unused = named("locks-19700101T000003Z.db");
+    fs::write(&text, "no recording\n".repeat(100)).unwrap();
+    let written = Store::create(&other, false).unwrap();
+    drop(Store::create(&unused, false).unwrap());
+    for _ in 0..5 {
+        fixture.examine();
+        fixture.flush();
+        fixture.ensemble.now.0 += 60_000;
+    }
+    assert_eq!([&text, &other, &unused].map(|path| path.exists()), [true, true, false]);
+    drop(written);
+}
+
+#[test]
 fn a_recorder_that_starts_again_goes_on_in_the_last_file_of_the_period() {
     let mut fixture = five_minutes(ALL);
     fixture.stop();
