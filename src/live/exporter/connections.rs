@@ -48,7 +48,7 @@ const MIN_SEND_TIME: Duration = Duration::from_secs(2);
 /// How often a scrape that waits looks for a client that takes its answer.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// MetricsConnections that wait for their clients, by their numbers, which rise: since when, and the task.
+/// Connections that wait for their clients, by their numbers, which rise: since when, and the task.
 type Waiting = BTreeMap<u64, (Instant, AbortHandle)>;
 
 /// The open connections that may be cut off.

@@ -94,7 +94,7 @@ pub fn recording_of(part: &Path) -> Option<PathBuf> {
 const CARRIED_FOR_MS: i64 = 3_600_000;
 
 /// The rows of a part that the next one begins with, by table.
-const CARRIED: [(&str, &str); 8] = [
+const CARRIED: [(&str, &str); 9] = [
     ("run", "id = (SELECT max(id) FROM part.run)"),
     ("recording", "id = (SELECT max(id) FROM part.recording)"),
     ("contender", "ifnull(ended_before, 9223372036854775807) >= ?1"),
@@ -103,6 +103,11 @@ const CARRIED: [(&str, &str); 8] = [
     ("ensemble_event", "ifnull(ended_before, 9223372036854775807) >= ?1"),
     ("lock", "id IN (SELECT lock_id FROM main.contender UNION SELECT lock_id FROM main.finding)"),
     ("session", "session IN (SELECT session FROM main.contender)"),
+    (
+        "client",
+        "id IN (SELECT client_id FROM main.contender UNION SELECT client_id FROM main.finding
+            UNION SELECT client_id FROM main.session)",
+    ),
 ];
 
 /// Begins an empty part with what the part before it leaves: the rows of what stands, and the
@@ -111,15 +116,12 @@ pub(super) fn carry_over(from: &Path, to: &mut Store, now: Timestamp) -> Result<
     let ended_since = now.0.saturating_sub(CARRIED_FOR_MS);
     with_part(to, from, |sql| {
         let transaction = sql.transaction()?;
-        // A reference to a client that is copied later is none for a moment.
-        transaction.pragma_update(None, "defer_foreign_keys", true)?;
         for (table, condition) in CARRIED {
+            // Not every condition has the time, and each statement must.
             insert(&transaction, table, &[], &format!("WHERE {condition} AND ?1 = ?1"), [ended_since])?;
         }
         transaction.execute_batch(
-            "INSERT INTO main.client SELECT * FROM part.client WHERE id IN (SELECT client_id FROM main.contender
-                UNION SELECT client_id FROM main.finding UNION SELECT client_id FROM main.session);
-             DELETE FROM main.sqlite_sequence;
+            "DELETE FROM main.sqlite_sequence;
              INSERT INTO main.sqlite_sequence (name, seq) SELECT name, seq FROM part.sqlite_sequence;",
         )?;
         transaction.commit()
@@ -292,7 +294,7 @@ fn add_stream(sql: &Connection, what: Combined, of_run: i64) -> rusqlite::Result
     let ended = run("SELECT run FROM main.segment ORDER BY id DESC LIMIT 1")?;
     let begins = run("SELECT run FROM part.segment ORDER BY id LIMIT 1")?;
     // A run goes on in the next part only if that begins where this one ends: else a part is missing.
-    let goes_on = until == from && ended == begins.map(|run| run + of_run);
+    let goes_on = until == from && ended == begins.and_then(|run| run.checked_add(of_run));
     let of_run = if goes_on { of_run } else { shift(sql, "run")? };
     let (of_segment, TimeRange { from, to }) = (
         shift(sql, "segment")?,
