@@ -19,7 +19,9 @@
 //! A file that appears whole or not at all is written under a hidden name in the same folder,
 //! synced, and then moved to its path.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -113,7 +115,7 @@ pub fn open(path: &Path, guard: Sensitivity) -> Result<File, FileError> {
 /// Opens a file for appending and for reading its end. Creates a missing file, and missing folders
 /// above it, for its owner only. Returns once their names are on the disk.
 pub fn append(path: &Path, guard: Sensitivity) -> Result<File, FileError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder(path);
     let changed = make_folders(folder)?;
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(0o600).custom_flags(flags(OFlags::NOFOLLOW));
@@ -158,6 +160,11 @@ pub fn exposed_folder(path: &Path) -> Option<PathBuf> {
     let real = path.canonicalize().ok()?;
     let exposed = |folder: &&Path| folder.metadata().is_ok_and(|found| found.mode() & 0o1002 == 0o0002);
     real.ancestors().skip(1).find(exposed).map(Path::to_owned)
+}
+
+/// Creates the missing folders above a file for their owner only.
+pub fn create_folders_above(path: &Path) -> io::Result<()> {
+    make_folders(folder(path)).map(drop)
 }
 
 /// Creates the missing folders for their owner only. Returns the folders that got a new entry.
@@ -415,7 +422,10 @@ fn hidden_beside(path: &Path) -> Result<PathBuf, FileError> {
     let name = path.file_name().ok_or(FileError::NotAFile("directory"))?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);
-    hidden.push(format!(".{}.tmp", std::process::id()));
+    // The number of a process says little: processes of other containers and machines may have the
+    // same, and share the folder.
+    let random = RandomState::new().build_hasher().finish();
+    hidden.push(format!(".{}-{random:x}.tmp", std::process::id()));
     Ok(folder(path).join(hidden))
 }
 

@@ -3,18 +3,23 @@
 
 use super::{Confirmation, DeletePlan};
 
-/// The permission to change the ensemble. Without it the console is read-only.
+/// The permission to change the ensemble. [`ProtectionGuard::permit`] grants it, right before the
+/// change.
+///
+/// [`ProtectionGuard::permit`]: super::ProtectionGuard::permit
 #[derive(Debug)]
 pub struct Permission(());
 
 impl Permission {
-    /// Returns the permission that the `--write` switch grants; `None` if it is off.
-    pub fn of_write_switch(write: bool) -> Option<Self> {
-        write.then_some(Self(()))
+    /// Grants it: the protection of the ensemble was looked at.
+    pub(super) fn granted() -> Self {
+        Self(())
     }
 
-    /// Returns the permission that the choice of a changing subcommand grants.
-    pub fn of_subcommand() -> Self {
+    /// Grants it without a look, for ensembles that nobody depends on: simulated ones, and those of
+    /// tests.
+    #[doc(hidden)]
+    pub fn unchecked() -> Self {
         Self(())
     }
 }

@@ -27,6 +27,7 @@ pub mod examine;
 mod execute;
 pub mod guard;
 mod plan;
+pub mod protection;
 
 pub use audit::{Audit, Who};
 pub use examine::find_guards;
@@ -34,8 +35,9 @@ pub use execute::{DeletionFacts, DeletionReport, Ending, Examine, NodeOutcome, e
 pub use guard::{Confirmed, Permission, Refused, confirm};
 pub use plan::{
     Action, Confirmation, DeletePlan, Emptiness, MAX_TARGETS, NextHolder, NoPlan, OwnerLiveness, Permitted,
-    PlannedNode, RecreationGuard, TargetKind,
+    PlannedNode, ProductionMark, RecreationGuard, TargetKind,
 };
+pub use protection::{NotPermitted, ProtectedContext, Protection, ProtectionGuard, ProtectionSource};
 
 #[doc(hidden)]
 pub use execute::{DeletionSession, IntentLog, execute_over};

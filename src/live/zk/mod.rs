@@ -14,6 +14,7 @@ mod connect;
 mod dial;
 mod fault;
 pub mod four_letter;
+pub mod identity;
 mod kerberos;
 mod member_comparer;
 mod node;

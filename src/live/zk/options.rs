@@ -284,6 +284,25 @@ impl EnsembleAddress {
         Self { servers: servers.iter().map(|server| server.to_lowercase()).collect(), chroot }
     }
 
+    /// Returns the servers as `HOST:PORT` in lower case.
+    pub(super) fn servers(&self) -> impl Iterator<Item = &str> {
+        self.servers.iter().map(String::as_str)
+    }
+
+    /// Returns whether one chroot is at or below the other, so that both lead to common nodes if
+    /// they lead to one ensemble.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        let path = |one: &Self| one.chroot.as_ref().map_or_else(|| "/".to_owned(), |chroot| format!("{chroot}/"));
+        let (here, there) = (path(self), path(other));
+        here.starts_with(&there) || there.starts_with(&here)
+    }
+
+    /// Returns whether both lead to common nodes. Different names of the same server are not
+    /// recognized.
+    pub fn shares_nodes(&self, other: &Self) -> bool {
+        self.overlaps(other) && !self.servers.is_disjoint(&other.servers)
+    }
+
     /// Returns whether both lead to the same ensemble. Different names of the same server are not
     /// recognized.
     pub fn is_of_the_same(&self, other: &Self) -> bool {

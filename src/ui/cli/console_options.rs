@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::config::Config;
+use super::config::{Config, protection_guard};
 use super::options::{EnsembleOptions, SharedOptions, WhichLocks};
 use super::resolved::{Environment, ResolvedOptions};
 use super::{config, resolved};
@@ -67,6 +67,7 @@ impl ConsoleOptions {
         let mut options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
         options.notice = config.mistakes.first().map(|mistake| format!("{mistake}."));
         options.settings.contexts = known_contexts(config);
+        options.guard = Some(protection_guard(&self.given, settings.context.as_deref()));
         Ok(options)
     }
 
@@ -100,6 +101,7 @@ impl OptionsSource for ConsoleOptions {
         let contexts = known_contexts(&config);
         let mut options = settings.tui_options(observe, survey);
         options.settings.contexts = contexts;
+        options.guard = Some(protection_guard(&self.given, Some(name)));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Known { state, config, settings };
         Ok(options)
@@ -252,6 +254,7 @@ mod tests {
     use super::*;
     use crate::cli::resolved::Environment;
     use crate::tui::{Bindings, ScreensChosen, ThemeName};
+    use lockscope_live::admin::ProductionMark;
 
     const FILE: &str = "theme = 'mono'\n[context.a]\nconnect = 'zk1'\n[context.b]\nconnect = 'zk2/b'\nproduction = true\n\
                         [context.c]\nconnect = 5\n";
@@ -282,7 +285,10 @@ mod tests {
         let there = options.in_context("b").unwrap();
         assert_eq!(there.observe.connection.connect, "zk2/b");
         let set = &there.settings;
-        assert_eq!((set.context.as_deref(), set.production.as_deref(), set.utc), (Some("b"), Some("b"), true));
+        assert_eq!(
+            (set.context.as_deref(), set.production.clone(), set.utc),
+            (Some("b"), Some(ProductionMark::certain("b")), true)
+        );
         assert_eq!(set.contexts.len(), 3);
         let wrong = options.in_context("c").unwrap_err();
         assert!(wrong.contains("line 8") && wrong.ends_with('.'), "{wrong}");

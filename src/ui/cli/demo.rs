@@ -21,6 +21,7 @@ use crate::tui::app::{Settings, Tour};
 use crate::tui::{TuiError, TuiOptions};
 use lockscope_base::znode::ZnodePath;
 use lockscope_lab::demo::{Namespace, Script};
+use lockscope_live::admin::ProtectionGuard;
 use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
 use lockscope_live::zk::survey::{SurveyOptions, ViewBy};
 use lockscope_live::zk::{ConnectOptions, SessionRole};
@@ -126,7 +127,14 @@ fn tui_options(
     // The tour must not appear in the user's recording.
     let past = PastOptions::default().place();
     let options = settings.tui_options(observe, survey);
-    TuiOptions { settings: Settings { write: true, ..options.settings }, tour: Some(tour), past, ..options }
+    // The tour changes only what it makes itself.
+    TuiOptions {
+        settings: Settings { write: true, ..options.settings },
+        tour: Some(tour),
+        past,
+        guard: Some(ProtectionGuard::of_nothing()),
+        ..options
+    }
 }
 
 impl Choice for ServerBehaviour {

@@ -26,7 +26,7 @@ use lockscope_base::znode::ZnodePath;
 use lockscope_files as files;
 use lockscope_files::{FileError, Sensitivity};
 use lockscope_lab::contend::ContendError;
-use lockscope_live::admin::audit;
+use lockscope_live::admin::{ProductionMark, audit};
 use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
 use lockscope_live::zk;
 use lockscope_live::zk::admin::AdminUrl;
@@ -181,8 +181,8 @@ pub(super) struct ResolvedOptions {
     pub connect_is_given: bool,
     /// The context of the config file that is in force.
     pub context: Option<String>,
-    /// The context that marks this ensemble as production.
-    pub production: Option<String>,
+    /// The context that marks this ensemble as production, as far as the names of the servers tell.
+    pub production: Option<ProductionMark>,
     /// Whether the command works on several contexts, so that its output names them.
     pub is_one_of_several: bool,
 }
@@ -272,7 +272,7 @@ impl ResolvedOptions {
 
     /// Adds the settings that only the config file has.
     pub(super) fn with_config(self, config: &Config) -> Self {
-        let production = config.production_of(self.context.as_deref(), &self.connect).map(str::to_owned);
+        let production = config.production_of(self.context.as_deref(), &self.connect).map(ProductionMark::certain);
         let (bindings, screens) = (config.bindings.clone(), config.screens.clone());
         let thresholds = Thresholds { flapping: config.flapping, ..self.thresholds };
         let (recipes, expected) = (config.recipes.clone(), config.expected.clone());
@@ -396,7 +396,7 @@ impl ResolvedOptions {
             commands: self.commands.clone(),
         };
         let (theme, past) = (self.palette, self.past.clone());
-        TuiOptions { settings, observe, survey, theme, mouse: self.mouse, notice: None, past, tour: None }
+        TuiOptions { settings, observe, survey, theme, mouse: self.mouse, notice: None, past, tour: None, guard: None }
     }
 }
 

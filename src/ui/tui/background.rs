@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use super::app::{AuditReading, ConfigChange, Event};
+use super::app::{AuditReading, ConfigChange, Event, sentence};
 use super::theme::Palette;
+use lockscope_base::time::Backoff;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::admin::audit::HistoryLimits;
 use lockscope_live::admin::examine::Examiner;
-use lockscope_live::admin::{Audit, Confirmed, DeletePlan, NodeOutcome, Permission, Who, audit};
+use lockscope_live::admin::{Audit, Confirmed, DeletePlan, NodeOutcome, Protection, ProtectionGuard, Who, audit};
 use lockscope_live::observe::ObserveOptions;
 use lockscope_live::zk::survey::SurveyOptions;
 use lockscope_live::zk::{ConnectOptions, NodeReading};
@@ -32,6 +33,9 @@ const MAX_DELETION_SESSION: Duration = Duration::from_secs(10);
 /// The time limit for finding the guards of a plan.
 const MAX_TIME_FOR_GUARDS: Duration = Duration::from_secs(10);
 
+/// The first and the longest pause before the ensemble is asked again who it is.
+const PROTECTION_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
 /// Carries out the deletions that the user confirmed.
 ///
 /// The session is not the observer's, whose watches must not be disturbed.
@@ -41,6 +45,8 @@ pub struct DeletionRunner {
     survey: Option<SurveyOptions>,
     audit_log: Option<PathBuf>,
     write: bool,
+    /// `None` where no context protects, as during a tour.
+    guard: Option<ProtectionGuard>,
 }
 
 impl DeletionRunner {
@@ -49,7 +55,27 @@ impl DeletionRunner {
     pub fn new(observe: ObserveOptions, survey: SurveyOptions, audit_log: Option<PathBuf>, write: bool) -> Self {
         let session_timeout = observe.connection.session_timeout.min(MAX_DELETION_SESSION);
         let connection = ConnectOptions { session_timeout, ..observe.connection };
-        Self { observe: Some(ObserveOptions { connection, ..observe }), survey: Some(survey), audit_log, write }
+        let observe = Some(ObserveOptions { connection, ..observe });
+        Self { observe, survey: Some(survey), audit_log, write, guard: None }
+    }
+
+    /// Changes only what this guard permits.
+    pub fn guarded_by(self, guard: Option<ProtectionGuard>) -> Self {
+        Self { guard, ..self }
+    }
+
+    /// Finds out whether people depend on the ensemble, as soon as it can be reached. Waits forever
+    /// where nothing is protected. Cancel safe.
+    pub async fn find_protection(self) -> Event {
+        let (Some(guard), Some(observe)) = (&self.guard, &self.observe) else { return std::future::pending().await };
+        let mut pauses = Backoff::new(PROTECTION_PAUSES.0, PROTECTION_PAUSES.1);
+        loop {
+            match guard.find(&observe.connection).await {
+                Ok(found) => return Event::ProtectionFound(found.production),
+                Err(why) => tracing::info!(%why, "the protection of the ensemble is unknown"),
+            }
+            sleep(pauses.next_pause()).await;
+        }
     }
 
     /// Finds out how each node of a plan can be guarded and which permissions are missing. Changes
@@ -64,10 +90,13 @@ impl DeletionRunner {
         let client = zk::connect(&observe.connection).await.map_err(|error| failed(&error.to_string()))?;
         let found = timeout(MAX_TIME_FOR_GUARDS, admin::find_guards(&client, plan)).await;
         zk::close_session(client).await;
-        match found {
-            Ok(found) => found.map_err(|error| failed(&error.to_string())),
-            Err(_) => Err(failed("the servers gave no answer in time")),
-        }
+        let plan = match found {
+            Ok(found) => found.map_err(|error| failed(&error.to_string()))?,
+            Err(_) => return Err(failed("the servers gave no answer in time")),
+        };
+        let Some(guard) = &self.guard else { return Ok(plan) };
+        let protection = guard.find(&observe.connection).await.and_then(Protection::writable);
+        Ok(plan.in_production(protection.map_err(|why| sentence(&why.to_string()))?.production))
     }
 
     /// Carries out a plan and reports the outcome. Takes at most about ten seconds to connect and
@@ -79,11 +108,17 @@ impl DeletionRunner {
     }
 
     async fn try_carry_out(&self, plan: Confirmed<DeletePlan>) -> Result<Vec<NodeOutcome>, String> {
-        let permission =
-            Permission::of_write_switch(self.write).ok_or("Nothing was done: this console is read-only.")?;
-        let (Some(path), Some(observe), Some(survey)) = (self.audit_log.clone(), &self.observe, &self.survey) else {
-            return Err("Nothing was done: no audit log is set; name one with --audit-log FILE.".to_owned());
+        if !self.write {
+            return Err(nothing("this console is read-only"));
+        }
+        let (Some(path), Some(observe), Some(survey)) = (&self.audit_log, &self.observe, &self.survey) else {
+            return Err(nothing("no audit log is set; name one with --audit-log FILE"));
         };
+        let guard = self.guard.as_ref().ok_or_else(|| nothing("there is no ensemble to change"))?;
+        let permitted = guard.permit(&plan, &observe.connection).await;
+        let (permission, protection) = permitted.map_err(|why| sentence(&why.to_string()))?;
+        let protection = protection.writable().map_err(|why| sentence(&why.to_string()))?;
+        let path = protection.audit_log.map_or_else(|| path.clone(), |(_, path)| path);
         let opened = spawn_blocking(move || Audit::open(&path)).await.map_err(|error| nothing(&error.to_string()))?;
         let log = opened.map_err(|error| nothing(&error.to_string()))?;
         let client = zk::connect(&observe.connection).await.map_err(|error| nothing(&error.to_string()))?;

@@ -75,6 +75,7 @@ use live_parts::{FleetTasks, Sources};
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{FleetCommand, Scenario};
+use lockscope_live::admin::ProtectionGuard;
 use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::BadConnectString;
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, WatchersWanted};
@@ -121,6 +122,8 @@ pub struct TuiOptions {
     pub past: PastPlace,
     /// The guided tour to start with.
     pub tour: Option<Tour>,
+    /// Knows which ensembles are protected. Without it nothing is changed.
+    pub guard: Option<ProtectionGuard>,
 }
 
 impl TuiOptions {
@@ -250,7 +253,8 @@ async fn show(
             options.survey.clone(),
             options.settings.audit_log,
             options.settings.write,
-        ),
+        )
+        .guarded_by(options.guard.filter(|_| is_open)),
         nodes: NodeReader::new(options.observe.connection.clone()),
         source,
         board: ensembles.as_ref().map(|ensembles| ensembles.board()),

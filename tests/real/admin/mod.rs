@@ -11,5 +11,6 @@ mod interleavings;
 mod killed;
 mod plain_beside_tls;
 mod plans;
+mod production;
 mod remade;
 mod revoke;

@@ -227,6 +227,35 @@ impl PlannedNode {
     }
 }
 
+/// The context of an ensemble that people depend on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ProductionMark {
+    /// The name of the context.
+    pub context: String,
+    /// Why it is not certain that this is its ensemble: a clause.
+    pub doubt: Option<String>,
+}
+
+impl ProductionMark {
+    /// Marks an ensemble as that of a context, without doubt.
+    pub fn certain(context: &str) -> Self {
+        Self { context: context.to_owned(), doubt: None }
+    }
+
+    /// Says whose ensemble this is, as a sentence without a full stop.
+    pub fn sentence(&self) -> String {
+        let context = &self.context;
+        match &self.doubt {
+            None => format!("people depend on this ensemble, which the context {context} names"),
+            Some(why) => {
+                format!(
+                    "people may depend on this ensemble: it cannot be told from that of the context {context}: {why}"
+                )
+            }
+        }
+    }
+}
+
 /// The reason why there is no plan. Each message is one sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPlan {
@@ -258,8 +287,8 @@ pub enum NoPlan {
 pub struct DeletePlan {
     action: Action,
     nodes: Vec<PlannedNode>,
-    /// The name of the context, if people depend on the ensemble.
-    production: Option<Arc<str>>,
+    /// The context, if people depend on the ensemble, or may.
+    production: Option<Arc<ProductionMark>>,
     /// Whether the number of nodes confirms the plan.
     by_count: bool,
 }
@@ -315,12 +344,12 @@ impl DeletePlan {
 
     /// Marks the ensemble as one that people depend on. The name of its context must then be typed.
     #[must_use]
-    pub fn in_production(self, context: Option<&str>) -> Self {
-        Self { production: context.map(Arc::from), ..self }
+    pub fn in_production(self, mark: Option<ProductionMark>) -> Self {
+        Self { production: mark.map(Arc::from), ..self }
     }
 
-    /// Returns the name of the context, if people depend on the ensemble.
-    pub fn production(&self) -> Option<&str> {
+    /// Returns the context, if people depend on the ensemble, or may.
+    pub fn production(&self) -> Option<&ProductionMark> {
         self.production.as_deref()
     }
 
@@ -339,7 +368,7 @@ impl DeletePlan {
     pub fn confirmation(&self) -> Confirmation {
         let wanted = self.confirmation_of_nodes();
         match &self.production {
-            Some(name) => Confirmation::Context { name: name.to_string(), number: wanted.typed() },
+            Some(mark) => Confirmation::Context { name: mark.context.clone(), number: wanted.typed() },
             None => wanted,
         }
     }

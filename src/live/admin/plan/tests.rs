@@ -381,6 +381,6 @@ fn many_empty_parents_are_confirmed_by_their_number_and_in_production_also_by_th
     let plan = DeletePlan::joined(vec![empty("/a"), empty("/b")]);
     assert_eq!(confirm(plan.clone(), "y"), Err(Refused::NotTheNumber("2".to_owned())));
     assert!(confirm(plan.clone(), "2").is_ok());
-    let plan = plan.in_production(Some("prod"));
+    let plan = plan.in_production(Some(ProductionMark::certain("prod")));
     assert!(confirm(plan.clone(), "2").is_err() && confirm(plan, "prod 2").is_ok());
 }

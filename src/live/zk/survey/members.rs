@@ -115,7 +115,7 @@ pub async fn find_members(target: &ConnectString, config: &EnsembleConfig) -> Me
 
 /// Returns the client address of a configured server: from the config if given, otherwise with the
 /// port that all servers of the connect string share.
-fn client_address(server: &ConfiguredServer, target: &ConnectString) -> Option<String> {
+pub fn client_address(server: &ConfiguredServer, target: &ConnectString) -> Option<String> {
     if server.client.is_some() {
         return server.client.clone();
     }
@@ -157,7 +157,7 @@ fn forget_shared_hosts(members: &mut [MemberAddress]) {
 }
 
 /// Resolves `HOST:PORT`. Returns nothing when the name is unknown or was not resolved in time.
-async fn resolve(address: String) -> HashSet<SocketAddr> {
+pub async fn resolve(address: String) -> HashSet<SocketAddr> {
     match timeout(RESOLVE_TIMEOUT, tokio::net::lookup_host(address)).await {
         Ok(Ok(found)) => found.collect(),
         _ => HashSet::new(),

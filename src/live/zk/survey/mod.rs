@@ -38,6 +38,9 @@ use member::Member;
 use members::{MemberAddress, MemberList, find_members};
 use own_session::SurveySession;
 
+pub(super) use members::{client_address, resolve};
+pub(super) use own_session::{CONFIG_PATH, above_chroot};
+
 /// The way to ask the servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ViewBy {

@@ -13,7 +13,7 @@ use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_model::server_view::{ClockAnchor, EnsembleConfig, Load};
 
 /// The node of the ensemble's own config, since 3.5.
-const CONFIG_PATH: &str = "/zookeeper/config";
+pub const CONFIG_PATH: &str = "/zookeeper/config";
 
 /// How often the config is read again: members change by hand.
 const CONFIG_READ_INTERVAL: Duration = Duration::from_secs(30);
@@ -204,7 +204,7 @@ async fn should_move(place: Option<&String>, refusing: Option<&String>, keeper: 
 }
 
 /// Returns the options for the same ensemble without the chroot.
-fn above_chroot(options: &ConnectOptions, target: &ConnectString) -> ConnectOptions {
+pub fn above_chroot(options: &ConnectOptions, target: &ConnectString) -> ConnectOptions {
     let whole = ConnectString { servers: target.servers.clone(), chroot: None };
     ConnectOptions { connect: whole.to_string(), ..options.clone() }
 }

@@ -12,17 +12,21 @@ mod sections;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::options::{Override, SharedOptions};
+use super::resolved::DEFAULT_CONNECT;
+use super::usual_config;
 use crate::tui::{Bindings, OwnCommand, ScreensChosen};
 use entries::{Mistakes, OptionEntries, SoundEntries};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_files as files;
 use lockscope_files::{FileError, Sensitivity};
-use lockscope_live::zk;
+use lockscope_live::admin::{ProtectedContext, ProtectionGuard, ProtectionSource, protection};
+use lockscope_live::zk::EnsembleAddress;
 use lockscope_model::diagnose::FlappingLimit;
 use lockscope_model::queue::Expectation;
 
@@ -98,16 +102,47 @@ impl Config {
         Some(self.contexts.get(name)?.options.clone().merge(self.options.clone()))
     }
 
-    /// Returns the context that marks the ensemble of this connect string as production: the one in
-    /// force, or any that names one of its servers. Naming the servers differently therefore does
-    /// not avoid the extra questions.
+    /// Returns the context that marks the ensemble of this connect string as production, as far as
+    /// the names of its servers tell: the one in force, or any that names one of them. A
+    /// [`ProtectionGuard`] also recognizes other names.
     pub(super) fn production_of(&self, in_force: Option<&str>, connect: &str) -> Option<&str> {
+        let here = EnsembleAddress::of(connect);
         let in_force = in_force.and_then(|name| self.contexts.get_key_value(name));
-        let named = self.contexts.iter().filter(|(_, context)| {
-            let named = context.options.ensemble.connect.as_ref().or(self.options.ensemble.connect.as_ref());
-            named.is_some_and(|named| is_same_tree(named, connect))
-        });
+        let named = self
+            .contexts
+            .iter()
+            .filter(|(_, context)| EnsembleAddress::of(self.connect_of(context)).shares_nodes(&here));
         in_force.into_iter().chain(named).find(|(_, context)| context.production).map(|(name, _)| name.as_str())
+    }
+
+    fn connect_of<'a>(&'a self, context: &'a Context) -> &'a str {
+        let connect = context.options.ensemble.connect.as_ref().or(self.options.ensemble.connect.as_ref());
+        connect.map_or(DEFAULT_CONNECT, String::as_str)
+    }
+
+    /// Returns the contexts that protect their ensembles. Fails when one of an ensemble that people
+    /// depend on has a mistake that hides which ensemble that is.
+    fn protected(&self) -> Result<Vec<ProtectedContext>, ConfigError> {
+        let mut protected = Vec::new();
+        for (name, context) in &self.contexts {
+            let mut mistakes = self.mistakes.iter().filter(|mistake| mistake.hinders_start(Some(name)));
+            if let Some(mistake) = mistakes.next().filter(|_| context.production) {
+                return Err(ConfigError::Wrong(mistake.clone()));
+            }
+            let changes = &context.options.changes;
+            let (read_only, audit_log) = (changes.write == Some(false), changes.audit_log.clone());
+            if context.production || read_only || audit_log.is_some() {
+                let (name, connect) = (name.clone(), self.connect_of(context).to_owned());
+                protected.push(ProtectedContext {
+                    name,
+                    connect,
+                    production: context.production,
+                    read_only,
+                    audit_log,
+                });
+            }
+        }
+        Ok(protected)
     }
 
     fn known_contexts(&self) -> String {
@@ -116,12 +151,41 @@ impl Config {
     }
 }
 
-/// Returns whether two connect strings share a server and a part of its tree.
-fn is_same_tree(one: &str, other: &str) -> bool {
-    let (Ok((servers, chroot)), Ok((others, below))) = (zk::servers(one), zk::servers(other)) else { return false };
-    let path = |chroot: Option<String>| chroot.map_or_else(|| "/".to_owned(), |chroot| format!("{chroot}/"));
-    let (chroot, below) = (path(chroot), path(below));
-    servers.iter().any(|server| others.contains(server)) && (chroot.starts_with(&below) || below.starts_with(&chroot))
+/// The contexts of the config file that protect their ensembles. The file is read each time.
+#[derive(Debug)]
+struct ConfiguredProtection {
+    /// The file that was named.
+    named: Option<PathBuf>,
+    /// The usual file.
+    usual: Option<PathBuf>,
+    /// Whether the command line says that the screen may write.
+    may_write: bool,
+    /// Whether the command line names a log.
+    names_log: bool,
+}
+
+impl ProtectionSource for ConfiguredProtection {
+    fn contexts(&self) -> Result<Vec<ProtectedContext>, String> {
+        let config = load(self.named.as_deref(), self.usual.as_deref()).map_err(|error| error.to_string())?;
+        let mut contexts = config.protected().map_err(|error| error.to_string())?;
+        for context in &mut contexts {
+            context.read_only &= !self.may_write;
+            context.audit_log = context.audit_log.take().filter(|_| !self.names_log);
+        }
+        contexts.retain(|context| context.production || context.read_only || context.audit_log.is_some());
+        Ok(contexts)
+    }
+}
+
+/// Returns the guard of the ensembles that the contexts of the config file protect.
+pub(super) fn protection_guard(given: &SharedOptions, in_force: Option<&str>) -> ProtectionGuard {
+    let source = ConfiguredProtection {
+        named: given.ensemble.config.clone(),
+        usual: usual_config(),
+        may_write: given.changes.write == Some(true),
+        names_log: given.changes.audit_log.is_some(),
+    };
+    ProtectionGuard::new(Arc::new(source), in_force.map(str::to_owned), protection::usual_path())
 }
 
 /// Reads the config file. `named` was requested and must exist; `usual` is read if it exists.

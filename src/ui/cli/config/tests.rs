@@ -189,7 +189,7 @@ fn a_context_overrides_the_top_of_the_file_and_a_wrong_one_cannot_be_used() {
 }
 
 #[test]
-fn a_production_ensemble_is_recognized_however_it_is_named() {
+fn a_production_ensemble_is_recognized_by_any_of_its_servers() {
     let config = parsed(
         "[context.prod]\nproduction = true\nconnect = 'zk1,zk2:2182/app'\n[context.test]\nconnect = 'zk9'\n\
          [context.odd]\nproduction = 'yes'\nconnect = 'zk5'",

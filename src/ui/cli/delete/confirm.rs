@@ -12,6 +12,7 @@ use anyhow::{Context, bail};
 use tokio::time::timeout;
 use zookeeper_client::{Client, Error};
 
+use super::super::config::protection_guard;
 use super::super::live_table::LiveTable;
 use super::super::options::Format;
 use super::super::output::print;
@@ -23,7 +24,9 @@ use lockscope_base::znode::{ZnodePath, ZnodeStat, escaped};
 use lockscope_live::admin;
 use lockscope_live::admin::empties::{Empties, EmptiesReport, EmptyGroup};
 use lockscope_live::admin::examine::{lock_places, survey};
-use lockscope_live::admin::{Action, Audit, Confirmation, DeletePlan, NoPlan};
+use lockscope_live::admin::{
+    Action, Audit, Confirmation, Confirmed, DeletePlan, NoPlan, Permission, ProductionMark, Protection, ProtectionGuard,
+};
 use lockscope_live::zk::stat_of;
 use lockscope_model::diagnose::TableAt;
 use lockscope_model::queue::{Change, ContenderState, LockTable};
@@ -197,7 +200,7 @@ fn parents(count: usize) -> String {
 
 fn production(out: &mut dyn Write, plan: &DeletePlan) -> io::Result<()> {
     match plan.production() {
-        Some(name) => writeln!(out, "PRODUCTION: people depend on this ensemble, which the context {name} names."),
+        Some(mark) => writeln!(out, "PRODUCTION: {}.", escaped(&mark.sentence())),
         None => Ok(()),
     }
 }
@@ -209,10 +212,39 @@ const MAX_ANSWER_BYTES: u64 = 4096;
 pub const NO_TERMINAL: &str =
     "there is no terminal to ask on: see what would be done with --dry-run, and confirm it with --yes";
 
-pub fn open_audit(settings: &ResolvedOptions) -> anyhow::Result<Audit> {
-    let path = settings.audit_log.as_deref();
-    let path = path.context("there is no home directory to keep the audit log in: name a file with --audit-log")?;
-    Ok(Audit::open(path)?)
+/// The ensemble of a deletion, and how the contexts of the config file protect it.
+pub struct ProtectedEnsemble<'a> {
+    settings: &'a ResolvedOptions,
+    guard: ProtectionGuard,
+    protection: Protection,
+}
+
+impl<'a> ProtectedEnsemble<'a> {
+    /// Finds out how the ensemble is protected.
+    pub async fn find(settings: &'a ResolvedOptions, options: &DeleteOptions) -> anyhow::Result<Self> {
+        let guard = protection_guard(&options.shared(), settings.context.as_deref());
+        let protection = guard.find(&settings.connect_options()?).await?;
+        Ok(Self { settings, guard, protection })
+    }
+
+    /// Returns the context, if people depend on the ensemble, or may.
+    pub fn production(&self) -> Option<&ProductionMark> {
+        self.protection.production.as_ref()
+    }
+
+    /// Opens the log for changes to this ensemble.
+    pub fn open_audit(&self) -> anyhow::Result<Audit> {
+        let own = self.protection.audit_log.as_ref().map(|(_, path)| path);
+        let path = own.or(self.settings.audit_log.as_ref());
+        let path = path.context("there is no home directory to keep the audit log in: name a file with --audit-log")?;
+        Ok(Audit::open(path)?)
+    }
+
+    /// Looks at the ensemble again, right before the change that was confirmed.
+    pub async fn permit(&self, plan: &Confirmed<DeletePlan>) -> anyhow::Result<Permission> {
+        let (permission, _) = self.guard.permit(plan, &self.settings.connect_options()?).await?;
+        Ok(permission)
+    }
 }
 
 /// Returns whether there is a person to ask.
@@ -220,10 +252,11 @@ pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Returns the context of an ensemble that people depend on, if `--yes` was given without its name.
-pub fn unnamed_context<'a>(plan: &'a DeletePlan, options: &DeleteOptions) -> Option<&'a str> {
-    let context = plan.production().filter(|_| options.yes)?;
-    (options.production.as_deref() != Some(context)).then_some(context)
+/// Returns why `--yes` is not enough, if people depend on the ensemble and its context is not named.
+pub fn needs_context(plan: &DeletePlan, options: &DeleteOptions) -> Option<String> {
+    let mark = plan.production().filter(|_| options.yes)?;
+    (options.production.as_ref() != Some(&mark.context))
+        .then(|| format!("{}, so --yes alone is not enough: give --production {} too", mark.sentence(), mark.context))
 }
 
 /// Returns the answer that `--yes` stands for, or else that of the user, who sees the plan on

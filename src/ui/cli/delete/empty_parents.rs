@@ -11,13 +11,13 @@ use super::super::live_table::LiveTable;
 use super::super::options::Format;
 use super::super::output::{ExitAnswer, note, on_signal, print, without_reader, write_json};
 use super::super::resolved::ResolvedOptions;
-use super::confirm::{NO_TERMINAL, answer, can_ask, open_audit, unnamed_context};
+use super::confirm::{NO_TERMINAL, ProtectedEnsemble, answer, can_ask, needs_context};
 use super::{DeleteOptions, confirm};
 use lockscope_base::time::now;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::admin::audit::Subject;
 use lockscope_live::admin::empties::{Empties, EmptiesFacts, EmptiesReport, EmptiesSearch, EmptyExaminer};
-use lockscope_live::admin::{Action, Audit, Confirmed, DeletePlan, Permission, Who};
+use lockscope_live::admin::{Action, Audit, Confirmed, DeletePlan, Who};
 use lockscope_live::zk::survey::survey_once;
 use lockscope_live::{admin, zk};
 use lockscope_model::queue::{Change, LockTable};
@@ -36,9 +36,10 @@ pub async fn run(
         bail!(NO_TERMINAL);
     }
     let older_than = options.older_than.context("give --older-than with --empty-parents")?;
-    let audit = if options.dry_run { None } else { Some(open_audit(settings)?) };
     let client = zk::connect(&settings.connect_options()?).await?;
-    let run = EmptiesRun { settings, options, below, older_than, client };
+    let ensemble = ProtectedEnsemble::find(settings, options).await?;
+    let audit = if options.dry_run { None } else { Some(ensemble.open_audit()?) };
+    let run = EmptiesRun { settings, options, below, older_than, client, ensemble };
     let done = run.run(audit.as_ref(), out).await;
     zk::close_session(run.client).await;
     done
@@ -67,6 +68,7 @@ struct EmptiesRun<'a> {
     below: &'a ZnodePath,
     older_than: Duration,
     client: Client,
+    ensemble: ProtectedEnsemble<'a>,
 }
 
 impl EmptiesRun<'_> {
@@ -89,10 +91,7 @@ impl EmptiesRun<'_> {
             self.print(Some(&empties), None, None, out)?;
             return Ok(ExitAnswer::Yes);
         };
-        if let Some(context) = unnamed_context(&empties.plan, self.options) {
-            let why = format!(
-                "people depend on this ensemble, so --yes alone is not enough: give --production {context} too"
-            );
+        if let Some(why) = needs_context(&empties.plan, self.options) {
             return self.not_tried("production", why, Some(&empties), Some(audit), out).await;
         }
         let write = |out: &mut dyn Write| confirm::empties(out, &empties, self.below, self.older_than);
@@ -111,7 +110,7 @@ impl EmptiesRun<'_> {
         let table = self.read().await?;
         let (below, older_than, patience) = (self.below, self.older_than, self.settings.timeout);
         let empties = EmptiesSearch { table: &table, below, older_than, patience }.run(&self.client).await?;
-        let plan = empties.plan.in_production(self.settings.production.as_deref());
+        let plan = empties.plan.in_production(self.ensemble.production().cloned());
         Ok(Empties { plan, ..empties })
     }
 
@@ -133,7 +132,7 @@ impl EmptiesRun<'_> {
         stop: &CancellationToken,
         out: &mut impl Write,
     ) -> anyhow::Result<ExitAnswer> {
-        let (permission, who) = (Permission::of_subcommand(), self.who().await);
+        let (permission, who) = (self.ensemble.permit(&confirmed).await?, self.who().await);
         let session = zk::connect(&self.settings.connect_options()?).await?;
         let patience = self.settings.timeout;
         let mut examiner = EmptyExaminer::new(&self.client, patience, stop);

@@ -17,13 +17,11 @@ use super::options;
 use super::options::{ChangeOptions, EnsembleOptions, Format, OutputOptions, SharedOptions, WhichLocks};
 use super::output::{ExitAnswer, note, print, without_reader, write_json};
 use super::resolved::ResolvedOptions;
-use confirm::{NO_TERMINAL, NotPlanned, answer, can_ask, open_audit, unnamed_context};
+use confirm::{NO_TERMINAL, NotPlanned, ProtectedEnsemble, answer, can_ask, needs_context};
 use lockscope_base::znode::{SessionId, ZnodePath, ZnodeStat, escaped};
 use lockscope_live::admin::audit::Subject;
 use lockscope_live::admin::examine::Examiner;
-use lockscope_live::admin::{
-    Action, Audit, Confirmed, DeletePlan, DeletionFacts, DeletionReport, NoPlan, Permission, Who,
-};
+use lockscope_live::admin::{Action, Audit, Confirmed, DeletePlan, DeletionFacts, DeletionReport, NoPlan, Who};
 use lockscope_live::{admin, zk};
 use lockscope_model::diagnose::Unaware;
 
@@ -48,12 +46,13 @@ async fn run_one(
     let can_confirm = options.yes || options.dry_run || can_ask();
     // A missing node is reported without a confirmation.
     let missing = if can_confirm { None } else { Some(session_that_misses(settings, path).await?) };
-    let audit = if options.dry_run { None } else { Some(open_audit(settings)?) };
     let client = match missing {
         Some(client) => client,
         None => zk::connect(&settings.connect_options()?).await?,
     };
-    let deletion = DeletionRun { settings, options, path, client, can_confirm };
+    let ensemble = ProtectedEnsemble::find(settings, options).await?;
+    let audit = if options.dry_run { None } else { Some(ensemble.open_audit()?) };
+    let deletion = DeletionRun { settings, options, path, client, can_confirm, ensemble };
     let done = deletion.run(audit.as_ref(), out).await;
     zk::close_session(deletion.client).await;
     let (plan, report) = done?;
@@ -96,6 +95,7 @@ struct DeletionRun<'a> {
     client: Client,
     /// Whether someone can be asked, or no question is needed.
     can_confirm: bool,
+    ensemble: ProtectedEnsemble<'a>,
 }
 
 impl DeletionRun<'_> {
@@ -149,7 +149,7 @@ impl DeletionRun<'_> {
 
     /// Deletes the node, or asks its owner, on a session of its own, which ends afterwards.
     async fn carry_out(&self, plan: Confirmed<DeletePlan>, audit: &Audit) -> anyhow::Result<DeletionReport> {
-        let (permission, who) = (Permission::of_subcommand(), self.who().await);
+        let (permission, who) = (self.ensemble.permit(&plan).await?, self.who().await);
         let (observe, survey) = (self.settings.observe_options()?, self.settings.survey_options()?);
         let session = zk::connect(&self.settings.connect_options()?).await?;
         let mut examiner = Examiner::start(observe, survey, [self.path]);
@@ -183,7 +183,7 @@ impl DeletionRun<'_> {
 
     async fn plan(&self, stat: &ZnodeStat) -> anyhow::Result<DeletePlan> {
         let plan = confirm::plan_of(&self.client, self.settings, self.path, stat).await?;
-        let plan = plan.in_production(self.settings.production.as_deref());
+        let plan = plan.in_production(self.ensemble.production().cloned());
         if !self.options.revoke {
             return self.guarded(plan).await;
         }
@@ -233,11 +233,8 @@ impl DeletionRun<'_> {
             let reason = format!("{path} holds, and its owner is {}: nothing was deleted; {what}", node.liveness.id());
             return Err(NotDeleted::not_tried("live", reason));
         }
-        if let Some(context) = unnamed_context(plan, options) {
-            let reason = format!(
-                "{path} was not changed: people depend on this ensemble, so --yes alone is not enough: give --production \
-                 {context} too"
-            );
+        if let Some(needs) = needs_context(plan, options) {
+            let reason = format!("{path} was not changed: {needs}");
             return Err(NotDeleted::not_tried("production", reason));
         }
         if deletes && plan.unguarded().is_some() && options.yes && !options.even_if_unguarded {

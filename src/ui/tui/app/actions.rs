@@ -23,6 +23,7 @@ use crate::tui::keymap::{Command, FixedKey};
 use crate::tui::own_command::{CommandOutput, OwnCommand, OwnValues, PreparedCommand, host_of};
 use crate::tui::page::{BORDER, Scroll};
 use lockscope_base::znode::{Timestamp, ZnodePath, escaped, must_be_escaped};
+use lockscope_live::admin::ProductionMark;
 use lockscope_model::queue::{ConnectionState, LockQueue};
 use lockscope_model::report::{ReportedEnsemble, SCHEMA, Snapshot, rfc3339};
 use lockscope_model::summary::EnsembleSummary;
@@ -647,11 +648,9 @@ impl App {
     /// Applies a changed config file.
     pub(super) fn config_changed(&mut self, change: ConfigChange) -> Update {
         self.settings.contexts = change.contexts;
-        if self.settings.production != change.production {
-            // The other rule asks for another confirmation: the open plan is closed, and the user
-            // starts again.
-            self.deletions.open = None;
-            self.settings.production = change.production;
+        // Names that mark nothing prove nothing: the ensemble is looked at again.
+        if change.production.is_some() {
+            self.protection_found(change.production);
         }
         self.settings.bindings = change.bindings;
         self.settings.commands = change.commands;
@@ -663,6 +662,16 @@ impl App {
             self.show_failure(change.notice);
         } else {
             self.show_notice(change.notice);
+        }
+        Update { redraw: true, effects: vec![Effect::FindProtection] }
+    }
+
+    /// Stores the context that marks the ensemble as production. Another one asks for another
+    /// confirmation: the open plan is closed, and the user starts again.
+    pub(super) fn protection_found(&mut self, production: Option<ProductionMark>) -> Update {
+        if self.settings.production != production {
+            self.deletions.open = None;
+            self.settings.production = production;
         }
         Update::redraw()
     }

@@ -15,7 +15,7 @@ use lockscope_lab::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
 use lockscope_lab::demo::SceneCommand;
 use lockscope_live::admin;
 use lockscope_live::admin::audit::AuditHistory;
-use lockscope_live::admin::{Confirmed, DeletePlan};
+use lockscope_live::admin::{Confirmed, DeletePlan, ProductionMark};
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::NodeReading;
 use lockscope_live::zk::survey::WatchersWanted;
@@ -60,6 +60,8 @@ pub enum Event {
     /// The result of an [`Effect::FindGuards`]: the plan with the guards found, or a sentence that
     /// says why none could be found.
     GuardsFound(Result<Box<DeletePlan>, String>),
+    /// The result of an [`Effect::FindProtection`]: the context that marks the ensemble as production.
+    ProtectionFound(Option<ProductionMark>),
     /// The result of an [`Effect::Delete`]: the outcome for each node, or why no deletion was
     /// attempted.
     DeletionDone(Result<Vec<admin::NodeOutcome>, String>),
@@ -128,6 +130,8 @@ pub enum Effect {
     },
     /// Find the recreation guard of each node of a plan, and which permissions are missing.
     FindGuards(Box<DeletePlan>),
+    /// Find out whether people depend on the ensemble.
+    FindProtection,
     /// Carry out the confirmed deletions.
     Delete(Box<Confirmed<DeletePlan>>),
     ReadAudit,

@@ -79,7 +79,7 @@ pub use contend::{
     CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination, FleetSide, FleetView, Fleets, Phase, SlowMotion, is_living,
 };
 pub use delete::outcome::AuditLog;
-pub use delete::{Deletion, Tags, Working};
+pub use delete::{Deletion, Tags, Working, sentence};
 pub use ensembles::{
     EnsembleNews, EnsembleOrder, EnsembleReport, EnsembleRow, FoundLocks, ListedEvent, WatchedEnsembles,
 };
@@ -228,6 +228,7 @@ impl App {
             Event::ContextRefused(why) => self.context_refused(why),
             Event::ConfigChanged(change) => self.config_changed(*change),
             Event::GuardsFound(found) => self.guards_found(found),
+            Event::ProtectionFound(production) => self.protection_found(production),
             Event::DeletionDone(done) => self.deletion_done(done),
             Event::NodeRead { path, read } => self.node_read(&path, read),
             Event::Command(report) => self.command_reported(*report),

@@ -15,6 +15,7 @@ use crate::tui::page::help::CommandHelp;
 use crate::tui::screen::Screen;
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::ZnodePath;
+use lockscope_live::admin::ProductionMark;
 use lockscope_model::diagnose::Thresholds;
 use lockscope_model::queue::{Expectation, LockTable};
 
@@ -28,8 +29,9 @@ pub struct Settings {
     pub connect_is_default: bool,
     /// The active context of the config file.
     pub context: Option<String>,
-    /// The context that marks the ensemble as production.
-    pub production: Option<String>,
+    /// The context that marks the ensemble as production: by the names of its servers at first, then
+    /// by what the ensemble is.
+    pub production: Option<ProductionMark>,
     /// The contexts of the config file.
     pub contexts: Vec<KnownContext>,
     /// The roots below which locks are searched; an empty list means the whole chroot.
@@ -192,8 +194,8 @@ pub struct KnownContext {
 pub struct ConfigChange {
     /// The contexts of the file.
     pub contexts: Vec<KnownContext>,
-    /// The context that marks this ensemble as production.
-    pub production: Option<String>,
+    /// The context that marks this ensemble as production, as far as the names of its servers tell.
+    pub production: Option<ProductionMark>,
     /// The key bindings that differ from the defaults.
     pub bindings: Bindings,
     /// The initial columns, order and filter of the lists.

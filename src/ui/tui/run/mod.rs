@@ -20,7 +20,7 @@ use std::{io, mem, vec};
 use crossterm::event;
 use ratatui::Terminal;
 use ratatui::backend::Backend;
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::{AbortHandle, JoinSet, spawn_blocking};
 
 use super::app::{App, CommandEnd, EnsembleReport, Event, WatchedEnsembles};
 use super::background::{ConfigWatch, DeletionRunner, NodeReader, ReadAgain};
@@ -100,6 +100,8 @@ pub struct Console<B: Backend, O> {
     /// The parent of the open queue, whose contenders are read first.
     open_queue: Option<ZnodePath>,
     tasks: JoinSet<Event>,
+    /// The task that finds out whether people depend on the ensemble.
+    protection_look: Option<AbortHandle>,
     commands: CommandRunner,
     terminal_use: TerminalUse,
     past_writer: Option<(PastWriter, WriterThread)>,
@@ -155,6 +157,7 @@ where
         if let Some(importer) = &parts.importer {
             tasks.spawn(importer.find());
         }
+        let protection_look = Some(tasks.spawn(parts.deletions.clone().find_protection()));
         Self {
             app,
             theme,
@@ -170,6 +173,7 @@ where
             ticked: Instant::now(),
             open_queue: None,
             tasks,
+            protection_look,
             commands: CommandRunner::default(),
             terminal_use: TerminalUse::default(),
             past_writer: parts.past_writer.take().map(|writer| (writer, WriterThread::start())),
@@ -193,6 +197,10 @@ where
 
     /// Leaves the screen. The returned tasks continue.
     pub fn leave(self) -> AfterScreen<O> {
+        // Nobody waits for it: it may never end.
+        if let Some(look) = &self.protection_look {
+            look.abort();
+        }
         AfterScreen { tasks: self.tasks, control: self.control }
     }
 
@@ -366,6 +374,14 @@ where
         Some((writer, self.app.end_recording()))
     }
 
+    /// Looks at the ensemble in the background; an earlier look ends.
+    fn find_protection(&mut self) {
+        let look = self.tasks.spawn(self.parts.deletions.clone().find_protection());
+        if let Some(earlier) = self.protection_look.replace(look) {
+            earlier.abort();
+        }
+    }
+
     /// Carries out an effect. Its result comes back as an event.
     async fn carry_out(
         &mut self,
@@ -383,6 +399,7 @@ where
             Effect::FindGuards(plan) => {
                 self.tasks.spawn(self.parts.deletions.clone().find_guards(*plan));
             }
+            Effect::FindProtection => self.find_protection(),
             Effect::Delete(plan) => {
                 self.tasks.spawn(self.parts.deletions.clone().carry_out(*plan));
             }

@@ -223,7 +223,10 @@ fn context(view: View<'_>, roomy: bool) -> (String, Style) {
     let (settings, theme) = (view.app.settings(), view.theme);
     let most = if roomy { LONG_CONTEXT } else { SHORT_CONTEXT };
     match (&settings.production, &settings.context) {
-        (Some(name), _) => (format!(" PRODUCTION {} ", view.fit(name, most, Keep::Start)), theme.mark),
+        (Some(mark), _) => {
+            let sure = if mark.doubt.is_none() { "" } else { "?" };
+            (format!(" PRODUCTION{sure} {} ", view.fit(&mark.context, most, Keep::Start)), theme.mark)
+        }
         (None, Some(name)) => (format!(" {} ", view.fit(name, most, Keep::Start)), theme.strong),
         (None, None) => (String::new(), theme.text),
     }

@@ -28,7 +28,7 @@ impl App {
         let targets = self.targets();
         match DeletePlan::of_diagnosed(&self.live.table_at(self.wall), self.live.diagnosis(), &targets) {
             Ok(plan) => {
-                let plan = plan.in_production(self.settings.production.as_deref());
+                let plan = plan.in_production(self.settings.production.clone());
                 self.deletions.open = Some(Deletion::new(plan.clone()));
                 Update::effect(Effect::FindGuards(Box::new(plan)))
             }

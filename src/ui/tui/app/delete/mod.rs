@@ -189,7 +189,7 @@ struct AnswerBasis {
 }
 
 /// Returns an error message as a sentence, with a capital letter and a full stop.
-fn sentence(words: &str) -> String {
+pub fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     first.into_iter().chain(letters).chain(['.']).collect()

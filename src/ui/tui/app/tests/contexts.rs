@@ -7,6 +7,7 @@ use crate::tui::keymap::key::Key;
 use crate::tui::screen::Screen;
 use crate::tui::testing::fleets::running;
 use crate::tui::testing::{NOW, live, press};
+use lockscope_live::admin::ProductionMark;
 
 fn known() -> Vec<KnownContext> {
     let context = |name: &str, production| KnownContext { name: name.to_owned(), production };
@@ -58,7 +59,7 @@ fn a_changed_config_file_takes_effect_at_once() {
     press(&mut app, "/orders\n");
     app.update(Event::ConfigChanged(Box::new(change(Bindings::default(), ScreensChosen::default()))), NOW);
     assert_eq!((notice(&app), app.context_names().count()), ("The config file was read again.", 1));
-    assert_eq!(app.settings().production.as_deref(), Some("prod"));
+    assert_eq!(app.settings().production, Some(ProductionMark::certain("prod")));
     assert_eq!(filter_of_locks(&app), "orders", "what was typed stays");
     let (mut bindings, mut screens) = (Bindings::default(), ScreensChosen::default());
     bindings.bind(Command::Quit, vec![Key::Char('x')]);
@@ -79,7 +80,7 @@ fn filter_of_locks(app: &App) -> &str {
 fn change(bindings: Bindings, screens: ScreensChosen) -> ConfigChange {
     ConfigChange {
         contexts: known()[..1].to_vec(),
-        production: Some("prod".to_owned()),
+        production: Some(ProductionMark::certain("prod")),
         bindings,
         screens,
         commands: Vec::new(),

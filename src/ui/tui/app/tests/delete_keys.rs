@@ -5,13 +5,13 @@ use crate::tui::app::{App, Bindings, Event, Key, Settings};
 use crate::tui::keymap::Command;
 use crate::tui::testing::deletions::{may_delete, with};
 use crate::tui::testing::press;
-use lockscope_live::admin::Action;
+use lockscope_live::admin::{Action, ProductionMark};
 
 /// Opens the plan for the holder of `/locks/billing`, with `ask-owner` bound to `key`.
 fn plan(key: Key, production: Option<&str>) -> App {
     let mut bindings = Bindings::default();
     bindings.bind(Command::AskOwner, vec![key]);
-    let production = production.map(str::to_owned);
+    let production = production.map(ProductionMark::certain);
     let mut app = with(Settings { production, bindings, ..may_delete() }, SIZE);
     press(&mut app, ":lock /locks/billing\nx");
     app

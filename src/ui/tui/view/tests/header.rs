@@ -6,14 +6,16 @@ use crate::tui::past_writer::PastPlace;
 use crate::tui::testing::live_past::LiveConsole;
 use crate::tui::testing::servers::{clients, motley};
 use crate::tui::testing::{NOW, at, ensemble, settings};
+use lockscope_live::admin::ProductionMark;
 
 /// Returns a console with three servers and a past, and one of a production ensemble.
 fn consoles() -> Vec<App> {
     let mut console = LiveConsole::new((100, 20), &PastPlace::Memory(64 << 20));
     console.feed(vec![motley(console.now, &clients())]);
     console.pass(61);
-    let name = Some("billing-production".to_owned());
-    let settings = Settings { context: name.clone(), production: name, ..settings() };
+    let name = "billing-production";
+    let mark = ProductionMark { context: name.to_owned(), doubt: Some("both are at port 2181".to_owned()) };
+    let settings = Settings { context: Some(name.to_owned()), production: Some(mark), ..settings() };
     let mut production = App::new(settings, (100, 20), NOW);
     production.update(at(NOW, ensemble()), NOW);
     production.update(at(NOW, vec![motley(NOW, &clients())]), NOW);
