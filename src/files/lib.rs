@@ -27,9 +27,9 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt,
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, StatVfsMountFlags, statvfs};
 use rustix::io::Errno;
-use rustix::process::geteuid;
+use rustix::process::{getegid, geteuid, getgroups};
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +38,8 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sensitivity {
     /// A secret. The file belongs to the current user or root, and nobody else may read or change
-    /// it.
+    /// it. A group of this process may read a file of root: an orchestrator hands secrets to a
+    /// process without privileges in this way.
     Secret,
     /// Like `Secret`, but a group may read the file.
     GroupSecret,
@@ -67,7 +68,10 @@ pub enum FileError {
         uid: u32,
     },
     /// Others than the owner may read or change the file.
-    #[error("it can be read or changed by others (mode {mode:04o}): run chmod 600 on it")]
+    #[error(
+        "it can be read or changed by others (mode {mode:04o}): run chmod 600 on it, or, if it is root's, chmod 640 with a group \
+         of this process"
+    )]
     Exposed {
         /// The file's permission bits.
         mode: u32,
@@ -155,10 +159,13 @@ pub fn let_group_read(path: &Path) -> Result<(), FileError> {
 }
 
 /// Returns the folder above a file that everybody may write without the sticky bit: any user can
-/// replace the file there. Returns `None` if there is none or the file does not exist.
+/// replace the file there. Returns `None` if there is none or the file does not exist. Nobody writes
+/// on a file system that is mounted read-only, such as that of a ConfigMap, whatever the mode.
 pub fn exposed_folder(path: &Path) -> Option<PathBuf> {
     let real = path.canonicalize().ok()?;
-    let exposed = |folder: &&Path| folder.metadata().is_ok_and(|found| found.mode() & 0o1002 == 0o0002);
+    let is_fixed = |folder: &Path| statvfs(folder).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY));
+    let exposed =
+        |folder: &&Path| folder.metadata().is_ok_and(|found| found.mode() & 0o1002 == 0o0002) && !is_fixed(folder);
     real.ancestors().skip(1).find(exposed).map(Path::to_owned)
 }
 
@@ -206,8 +213,31 @@ fn checked(file: File, guard: Sensitivity) -> Result<File, FileError> {
     if let Some(kind) = other_kind(&found) {
         return Err(FileError::NotAFile(kind));
     }
-    judge(found.uid(), found.mode() & 0o7777, geteuid().as_raw(), guard)?;
+    let access = FileAccess { uid: found.uid(), gid: found.gid(), mode: found.mode() & 0o7777 };
+    judge(access, &Reader::of_process()?, guard)?;
     Ok(file)
+}
+
+/// Who may use a file.
+#[derive(Clone, Copy, Debug)]
+struct FileAccess {
+    uid: u32,
+    gid: u32,
+    mode: u32,
+}
+
+/// Who reads a file.
+#[derive(Clone, Debug)]
+struct Reader {
+    uid: u32,
+    groups: Vec<u32>,
+}
+
+impl Reader {
+    fn of_process() -> io::Result<Self> {
+        let others = getgroups()?.into_iter().map(|group| group.as_raw());
+        Ok(Self { uid: geteuid().as_raw(), groups: others.chain([getegid().as_raw()]).collect() })
+    }
 }
 
 fn other_kind(found: &Metadata) -> Option<&'static str> {
@@ -221,16 +251,17 @@ fn other_kind(found: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Checks whether `user` may use a file with this owner and mode.
-fn judge(uid: u32, mode: u32, user: u32, guard: Sensitivity) -> Result<(), FileError> {
+/// Checks whether a process may use a file with this owner and mode.
+fn judge(FileAccess { uid, gid, mode }: FileAccess, reader: &Reader, guard: Sensitivity) -> Result<(), FileError> {
     let (readable, writable) = match guard {
+        Sensitivity::Secret if uid == 0 && reader.uid != 0 && reader.groups.contains(&gid) => (0o037, 0),
         Sensitivity::Secret => (0o077, 0),
         Sensitivity::GroupSecret => (0o027, 0),
         Sensitivity::Steering => (0, 0o022),
         Sensitivity::Evidence => (0, 0o002),
         Sensitivity::Public => return Ok(()),
     };
-    if uid != user && uid != 0 {
+    if uid != reader.uid && uid != 0 {
         return Err(FileError::ForeignOwner { uid });
     }
     if mode & readable != 0 {

@@ -27,7 +27,8 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn allowed_owner_and_mode_depend_on_the_sensitivity() {
     let (me, other) = (1000, 1001);
-    let used = |uid, mode| ALL.map(|guard| judge(uid, mode, me, guard).is_ok());
+    let reader = Reader { uid: me, groups: vec![me] };
+    let used = |uid, mode| ALL.map(|guard| judge(FileAccess { uid, gid: 7, mode }, &reader, guard).is_ok());
     for owner in [me, 0] {
         assert_eq!(used(owner, 0o600), [true, true, true, true, true]);
         assert_eq!(used(owner, 0o640), [false, true, true, true, true]);
@@ -37,7 +38,33 @@ fn allowed_owner_and_mode_depend_on_the_sensitivity() {
     }
     assert_eq!(used(other, 0o600), [false, false, false, false, true]);
     // Root uses no other user's file either: that user could change it meanwhile.
-    assert!(judge(other, 0o600, 0, Sensitivity::Secret).is_err());
+    let root = Reader { uid: 0, groups: vec![0] };
+    let of_other = FileAccess { uid: other, gid: other, mode: 0o600 };
+    assert!(judge(of_other, &root, Sensitivity::Secret).is_err());
+}
+
+#[test]
+fn a_secret_of_root_may_be_read_by_one_of_our_groups_and_by_nobody_else() {
+    let pod = Reader { uid: 1000, groups: vec![1000, 2000] };
+    let accepted = |uid, gid, mode| judge(FileAccess { uid, gid, mode }, &pod, Sensitivity::Secret).is_ok();
+    for (uid, gid, mode, is_accepted) in [
+        (0, 2000, 0o440, true),
+        (0, 2000, 0o640, true),
+        (0, 2000, 0o400, true),
+        (0, 1000, 0o440, true),
+        (0, 2000, 0o660, false),
+        (0, 2000, 0o444, false),
+        (0, 2000, 0o450, false),
+        (0, 3000, 0o440, false),
+        (0, 0, 0o640, false),
+        (1000, 2000, 0o440, false),
+        (1000, 2000, 0o400, true),
+        (1001, 2000, 0o440, false),
+    ] {
+        assert_eq!(accepted(uid, gid, mode), is_accepted, "{uid}:{gid} {mode:04o}");
+    }
+    let root = Reader { uid: 0, groups: vec![0] };
+    assert!(judge(FileAccess { uid: 0, gid: 0, mode: 0o640 }, &root, Sensitivity::Secret).is_err(), "its own file");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod config;
 mod endings;
 mod files;
+mod limits;
 mod package;
 mod recordings;
 mod unreachable;
@@ -280,4 +281,17 @@ fn one_manual_page_covers_every_command_and_a_directory_gets_one_for_each() {
     assert_eq!(fs::read_to_string(folder.join("lockscope.1")).unwrap(), page);
     let stderr = refused(lockscope(home.path(), &["man", "--out", "/proc/nowhere"]));
     assert!(stderr.contains("/proc/nowhere"), "{stderr}");
+}
+
+#[test]
+fn a_password_in_an_address_is_refused_without_being_shown() {
+    for arguments in [
+        &["snapshot", "--connect", "me:secret@zk1:2181"][..],
+        &["snapshot", "--admin-url", "http://me:secret@HOST:8080/commands"],
+        &["snapshot", "--otlp", "http://me:secret@collector:4318"],
+    ] {
+        let (code, _, said) = ran(lockscope(home().path(), arguments));
+        assert_eq!(code, 2, "{said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
 }

@@ -115,16 +115,33 @@ impl ProtectionGuard {
         Self { source: Arc::new(Unprotected), in_force: None, known: None }
     }
 
+    /// Returns whether a change may belong into the log of a context that is not in force. Asks
+    /// nobody.
+    pub async fn may_log_elsewhere(&self) -> Result<bool, NotPermitted> {
+        let contexts = self.read(|source: &dyn ProtectionSource| source.contexts()).await?;
+        Ok(contexts.iter().any(|context| context.audit_log.is_some() && !self.is_in_force(context)))
+    }
+
+    /// Reads from the source in a thread of its own.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&dyn ProtectionSource) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, NotPermitted> {
+        let source = Arc::clone(&self.source);
+        let read = spawn_blocking(move || read(&*source)).await;
+        read.unwrap_or_else(|error| Err(error.to_string())).map_err(NotPermitted::Unknown)
+    }
+
     /// Returns how the ensemble is protected, and keeps its identity if its context is in force.
     ///
     /// Without a context that protects, it asks nobody. Otherwise it costs what
     /// [`ReachedEnsemble::look`] costs. Cancel safe.
     pub async fn find(&self, options: &ConnectOptions) -> Result<Protection, NotPermitted> {
-        let (source, path) = (Arc::clone(&self.source), self.known.clone());
-        let read =
-            spawn_blocking(move || Ok((source.contexts()?, path.as_deref().map(read_known).unwrap_or_default())));
-        let (contexts, known) =
-            read.await.unwrap_or_else(|error| Err(error.to_string())).map_err(NotPermitted::Unknown)?;
+        let path = self.known.clone();
+        let read = move |source: &dyn ProtectionSource| {
+            Ok((source.contexts()?, path.as_deref().map(read_known).unwrap_or_default()))
+        };
+        let (contexts, known) = self.read(read).await?;
         if contexts.is_empty() {
             return Ok(Protection::default());
         }

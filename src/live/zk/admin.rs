@@ -18,6 +18,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::fault::ServerFault;
 use super::four_letter::QuestionLimits;
+use super::options::without_identity;
 use super::stream;
 use super::stream::{NOT_FOLLOWED, NamedBy, NotCalled, Stream, call};
 use lockscope_model::server_view::admin::BadAnswer;
@@ -254,7 +255,7 @@ impl FromStr for AdminUrl {
     type Err = BadAdminUrl;
 
     fn from_str(text: &str) -> Result<Self, BadAdminUrl> {
-        let bad = |why| Err(BadAdminUrl { text: text.to_owned(), why });
+        let bad = |why| Err(BadAdminUrl { text: without_identity(text), why });
         let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix(HTTPS)).unwrap_or_default();
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         if authority.contains('@') {

@@ -179,21 +179,22 @@ const CLIENT_HELLO: &[u8] = &[
     0x01, 0x00, // no compression
 ];
 
-/// Asks a server in plain text, and checks whether it speaks TLS. Takes a few seconds at most.
+/// Checks whether a server speaks TLS, and asks it in plain text unless it is to speak TLS. Takes a
+/// few seconds at most.
 async fn why_closed(server: &ServerAddress) -> ServerFault {
-    let (plain, hello) = tokio::join!(converse(server, SRVR), converse(server, CLIENT_HELLO));
-    let speaks_tls = hello.as_deref().is_ok_and(is_tls);
-    let plain = match plain {
-        Ok(answer) => read_srvr(&answer),
-        Err(fault) => fault,
-    };
-    match (server.tls, speaks_tls) {
-        (true, true) => ServerFault::Closes,
-        (false, true) => ServerFault::WantsTls,
-        (true, false) if matches!(plain, ServerFault::NoSession | ServerFault::NotServing | ServerFault::ReadOnly) => {
-            ServerFault::WantsPlain
-        }
-        _ => plain,
+    if server.tls {
+        // It is asked nothing in plain text: anybody on the way could answer, and lead the user away
+        // from TLS.
+        return match converse(server, CLIENT_HELLO).await {
+            Ok(answer) if is_tls(&answer) => ServerFault::Closes,
+            Ok(_) => ServerFault::EndsTls,
+            Err(fault) => fault,
+        };
+    }
+    match tokio::join!(converse(server, SRVR), converse(server, CLIENT_HELLO)) {
+        (_, Ok(hello)) if is_tls(&hello) => ServerFault::WantsTls,
+        (Ok(answer), _) => read_srvr(&answer),
+        (Err(fault), _) => fault,
     }
 }
 
@@ -303,7 +304,7 @@ mod tests {
     async fn plain_text_to_a_tls_port_and_tls_to_a_plain_port_are_told_apart() {
         assert_eq!(found(secure, false).await, ServerFault::WantsTls);
         assert_eq!(found(secure, true).await, ServerFault::Closes);
-        assert_eq!(found(zookeeper, true).await, ServerFault::WantsPlain);
+        assert_eq!(found(zookeeper, true).await, ServerFault::EndsTls);
         assert_eq!(found(zookeeper, false).await, ServerFault::NoSession);
     }
 

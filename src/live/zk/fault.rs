@@ -194,8 +194,11 @@ pub enum ServerFault {
     #[error("wants TLS: give the authority's certificate (--tls-ca), or use the plain client port")]
     WantsTls,
     /// The server speaks plain text, and we expected TLS.
-    #[error("does not speak TLS on that port: use the secure client port, or connect without TLS")]
+    #[error("does not speak TLS on that port: name its secure client port")]
     WantsPlain,
+    /// The server closed the connection when TLS began: a plain port does, and a server that starts.
+    #[error("does not speak TLS on that port now: name its secure client port, or wait until it has started")]
+    EndsTls,
     /// Another authority signed the server's certificate.
     #[error(
         "shows a certificate that the given authority did not sign: give the certificate of the authority that did \

@@ -33,6 +33,7 @@ pub use kerberos::{BadPrincipal, KerberosFault, ServerPrincipal};
 pub use member_comparer::{READS_PER_REQUEST, compare_members};
 pub use node::{MAX_ACL_ENTRIES, MAX_READ_DATA, NodeReading, ShownAclEntry, create_containers, read_node, stat_of};
 pub use options::{
-    Auth, BadConnectString, ConnectOptions, EnsembleAddress, KerberosLogin, SessionRole, TlsFiles, servers,
+    Auth, BadConnectString, ConnectOptions, EnsembleAddress, KerberosLogin, SessionRole, TlsFiles, plain_servers,
+    servers, without_identity,
 };
 pub use transport::{Flow, Passed, Transport, TransportStatus};

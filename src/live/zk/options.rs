@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -95,6 +96,25 @@ pub struct BadConnectString {
     why: String,
 }
 
+/// Why a connect string with an identity cannot be used. What is around may be part of a password,
+/// so nothing else is said of it.
+const IDENTITY: &str = "it has an identity before an @: leave that out, and give it with --auth-file";
+
+/// Returns a text that was given as an address, without what may be a password: an error shows it.
+pub fn without_identity(text: &str) -> String {
+    text.rfind('@').map_or_else(|| text.to_owned(), |at| format!("***{}", &text[at..]))
+}
+
+/// Returns the servers of a connect string that are reached in plain text over a network. `tls`
+/// applies to servers without a scheme. Empty for a connect string that cannot be used.
+pub fn plain_servers(connect: &str, tls: bool) -> Vec<String> {
+    let servers = ConnectString::parse(connect, tls).map(|target| target.servers).unwrap_or_default();
+    let is_here = |host: &str| {
+        host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|ip: IpAddr| ip.to_canonical().is_loopback())
+    };
+    servers.iter().filter(|server| !server.tls && !is_here(&server.host)).map(ServerAddress::address).collect()
+}
+
 /// A parsed connect string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectString {
@@ -127,7 +147,10 @@ pub fn servers(connect: &str) -> Result<(Vec<String>, Option<String>), BadConnec
 impl ConnectString {
     /// Parses a connect string. `tls` applies to servers without a `tcp://` or `tcp+tls://` prefix.
     pub fn parse(text: &str, tls: bool) -> Result<Self, BadConnectString> {
-        let bad = |why: String| BadConnectString { text: text.to_owned(), why };
+        let bad = |why: String| match text.contains('@') {
+            false => BadConnectString { text: text.to_owned(), why },
+            true => BadConnectString { text: without_identity(text), why: IDENTITY.to_owned() },
+        };
         let text = text.trim();
         if text.is_empty() {
             return Err(bad("it is empty".to_owned()));
@@ -223,6 +246,9 @@ impl ServerAddress {
             }
             None => rest.rsplit_once(':').unwrap_or((rest, "")),
         };
+        if host.contains('@') {
+            return Err(IDENTITY.to_owned());
+        }
         if host.is_empty() {
             return Err(format!("{text:?} names no host"));
         }
@@ -395,5 +421,15 @@ mod tests {
         }
         assert!(is_same("zk1", "zk1:2181/"), "the root is no chroot");
         assert!(is_same("a,,b", "a,,b") && !is_same("a,,b", "a"), "what cannot be read is compared as it is");
+    }
+
+    #[test]
+    fn an_identity_in_an_address_is_refused_and_never_shown() {
+        for text in ["me:secret@zk1:2181", "zk1,me:secret@zk2", "me:se/cret@zk1", "tcp://me:secret@zk1/app", "secret@"]
+        {
+            let said = ConnectString::parse(text, false).expect_err(text).to_string();
+            assert!(!said.contains("cret") && said.contains("--auth-file"), "{said}");
+        }
+        assert!(ConnectString::parse("zk1:2181/a@b", false).is_ok(), "a chroot may have one");
     }
 }

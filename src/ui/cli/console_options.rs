@@ -214,6 +214,7 @@ fn elsewhere(given: &SharedOptions, context: &str) -> SharedOptions {
         all_contexts: None,
         connect: None,
         auth_file: None,
+        allow_plain_auth: None,
         tls_ca: None,
         tls_cert: None,
         tls_key: None,

@@ -19,6 +19,7 @@ mod delete;
 mod demo;
 mod history;
 mod import;
+mod limits;
 mod live_table;
 mod options;
 mod output;
@@ -48,6 +49,7 @@ use arguments::CliCommand;
 use config::{Config, ConfigError};
 use console_options::ConsoleOptions;
 use lockscope_files::exposed_folder;
+use lockscope_live::zk;
 use lockscope_past::record::ReadMemory;
 use options::{EnsembleOptions, Format, Override, SharedOptions};
 use past::SpanOptions;
@@ -57,6 +59,7 @@ use watch::WatchOptions;
 
 pub use arguments::Arguments;
 pub use check::{is_plugin, unknown_service};
+pub use limits::claim;
 pub use output::{ExitAnswer, MayPass, note};
 
 /// Runs the command until it is done or interrupted. An error is one sentence that says what to do.
@@ -242,7 +245,7 @@ fn resolve_options_in(options: SharedOptions, environment: &Environment) -> anyh
     let path = named.or_else(usual_config);
     let settings = ResolvedOptions::resolve(options, environment, file)?.with_config(&config);
     let settings = with_theme(settings, theme_is_given, path.as_deref())?;
-    for sentence in exposed_folders(path.as_deref(), &settings) {
+    for sentence in warnings(path.as_deref(), &settings) {
         output::note(&sentence);
     }
     start_log(&settings)?;
@@ -281,8 +284,9 @@ fn usual_config() -> Option<PathBuf> {
     Some(folders.config_dir().join("lockscope").join("config.toml"))
 }
 
-/// Returns a sentence for each important file that every user of the machine could replace.
-fn exposed_folders(config: Option<&Path>, settings: &ResolvedOptions) -> Vec<String> {
+/// Returns a sentence for each important file that every user of the machine could replace, and for
+/// a password that everybody on the way could read.
+fn warnings(config: Option<&Path>, settings: &ResolvedOptions) -> Vec<String> {
     let auth = if let AuthSource::File(path) = &settings.auth { Some(&**path) } else { None };
     let key = settings.tls.as_ref().and_then(|tls| tls.key.as_deref());
     let files = [config, auth, key, settings.audit_log.as_deref()];
@@ -291,12 +295,15 @@ fn exposed_folders(config: Option<&Path>, settings: &ResolvedOptions) -> Vec<Str
         let (file, folder) = (file.display(), folder.display());
         format!("every user can put another file in the place of {file}: run chmod o-w on {folder}")
     };
-    exposed.map(sentence).collect()
+    exposed.map(sentence).chain(settings.plain_password()).collect()
 }
 
 /// Returns a usage error as one line: the mistake, a suggestion, and where to find help.
 pub fn usage_sentence(error: &clap::Error) -> String {
-    let text = error.render().to_string();
+    let mut text = error.render().to_string();
+    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
+        text = text.replace(value, &zk::without_identity(value));
+    }
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let sentence: Vec<&str> =
         lines.filter(|line| !line.starts_with("Usage:") && !line.starts_with("For more information")).collect();

@@ -163,6 +163,17 @@ pub(super) struct EnsembleOptions {
     /// read it [env: LOCKSCOPE_AUTH_FILE]
     #[arg(long, value_name = "FILE")]
     pub auth_file: Option<PathBuf>,
+    /// Whether a password may go to the servers in plain text.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        hide_possible_values = true,
+        help = "Do not warn when a digest password goes over a network in plain text"
+    )]
+    pub allow_plain_auth: Option<bool>,
     /// Use TLS, and trust the certificate authorities in this PEM file
     #[arg(long, value_name = "FILE")]
     pub tls_ca: Option<PathBuf>,
@@ -213,7 +224,7 @@ pub(super) struct EnsembleOptions {
     pub utc: Option<bool>,
 }
 
-merge_fields!(EnsembleOptions: context, all_contexts, connect, session_timeout, auth_file, tls_ca, tls_cert, tls_key, kerberos, kerberos_server, kerberos_principal, server_view, admin_url, config, log_file, utc);
+merge_fields!(EnsembleOptions: context, all_contexts, connect, session_timeout, auth_file, allow_plain_auth, tls_ca, tls_cert, tls_key, kerberos, kerberos_server, kerberos_principal, server_view, admin_url, config, log_file, utc);
 
 /// The options of the commands that print parts of the config file: contexts and recipes.
 #[derive(Args, Clone, Debug, PartialEq)]

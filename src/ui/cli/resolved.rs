@@ -139,6 +139,8 @@ pub(super) struct ResolvedOptions {
     /// `None` stands for [`SESSION_TIMEOUT`], and for a shorter one of test clients.
     pub session_timeout: Option<Duration>,
     pub auth: AuthSource,
+    /// Whether a password may go over a network in plain text without a warning.
+    pub allow_plain_auth: bool,
     pub tls: Option<TlsFiles>,
     pub kerberos: Option<KerberosLogin>,
     pub roots: Vec<ZnodePath>,
@@ -238,6 +240,7 @@ impl ResolvedOptions {
             connect,
             session_timeout: ensemble.session_timeout,
             auth,
+            allow_plain_auth: ensemble.allow_plain_auth.unwrap_or(false),
             tls: tls(ensemble.tls_ca, ensemble.tls_cert, ensemble.tls_key)?,
             kerberos,
             roots: once_each(locks.root.filter(|roots| !roots.is_empty()).unwrap_or_else(|| vec![ZnodePath::root()])),
@@ -314,6 +317,7 @@ impl ResolvedOptions {
             format: _,
             timeout: _,
             timeout_is_given: _,
+            allow_plain_auth: _,
             connect_is_given: _,
             context: _,
             production: _,
@@ -341,6 +345,19 @@ impl ResolvedOptions {
             ("store, past-memory", *past != before.past),
         ];
         changed.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
+    }
+
+    /// Returns a warning if a password goes over a network in plain text, unless that is allowed.
+    pub(super) fn plain_password(&self) -> Option<String> {
+        let server = zk::plain_servers(&self.connect, self.tls.is_some()).into_iter().next()?;
+        // Whoever cannot load the identities says so.
+        let has_password = || self.auth.load().is_ok_and(|auth| auth.iter().any(|auth| auth.scheme == "digest"));
+        (!self.allow_plain_auth && has_password()).then(|| {
+            format!(
+                "the password of a digest identity goes to {server} in plain text: use TLS (--tls-ca), or give --allow-plain-auth \
+                 if nobody can listen on the way"
+            )
+        })
     }
 
     /// Returns the connection's options; reads the auth file.

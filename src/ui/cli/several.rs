@@ -13,7 +13,7 @@ use super::config::{Config, ConfigError};
 use super::console_options::{ConsoleOptions, elsewhere_environment, one_of_all, sentence};
 use super::options::{EnsembleOptions, Format, SharedOptions};
 use super::resolved::{Environment, ResolvedOptions};
-use super::{environment, exposed_folders, output, read_config, resolve_options, start_log, usual_config, with_theme};
+use super::{environment, output, read_config, resolve_options, start_log, usual_config, warnings, with_theme};
 use crate::tui;
 use crate::tui::EnsembleWatchOptions;
 use lockscope_base::znode::escaped;
@@ -121,7 +121,7 @@ fn each(options: &SharedOptions, environment: &Environment, config: &Config) -> 
     }
     let path = options.ensemble.config.clone().or_else(usual_config);
     for settings in all.iter().filter_map(|context| context.settings.as_ref().ok()) {
-        for sentence in exposed_folders(path.as_deref(), settings) {
+        for sentence in warnings(path.as_deref(), settings) {
             output::note(&sentence);
         }
     }

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -227,6 +228,16 @@ impl<'a> ProtectedEnsemble<'a> {
         Ok(Self { settings, guard, protection })
     }
 
+    /// Fails if the log cannot be written, unless changes may belong into the log of another context.
+    /// Asks no server.
+    pub async fn check_log(settings: &ResolvedOptions, options: &DeleteOptions) -> anyhow::Result<()> {
+        let guard = protection_guard(&options.shared(), settings.context.as_deref());
+        if options.dry_run || guard.may_log_elsewhere().await? {
+            return Ok(());
+        }
+        open_audit(settings.audit_log.as_deref()).map(drop)
+    }
+
     /// Returns the context, if people depend on the ensemble, or may.
     pub fn production(&self) -> Option<&ProductionMark> {
         self.protection.production.as_ref()
@@ -234,10 +245,8 @@ impl<'a> ProtectedEnsemble<'a> {
 
     /// Opens the log for changes to this ensemble.
     pub fn open_audit(&self) -> anyhow::Result<Audit> {
-        let own = self.protection.audit_log.as_ref().map(|(_, path)| path);
-        let path = own.or(self.settings.audit_log.as_ref());
-        let path = path.context("there is no home directory to keep the audit log in: name a file with --audit-log")?;
-        Ok(Audit::open(path)?)
+        let own = self.protection.audit_log.as_ref().map(|(_, path)| &**path);
+        open_audit(own.or(self.settings.audit_log.as_deref()))
     }
 
     /// Looks at the ensemble again, right before the change that was confirmed.
@@ -245,6 +254,11 @@ impl<'a> ProtectedEnsemble<'a> {
         let (permission, _) = self.guard.permit(plan, &self.settings.connect_options()?).await?;
         Ok(permission)
     }
+}
+
+fn open_audit(path: Option<&Path>) -> anyhow::Result<Audit> {
+    let path = path.context("there is no home directory to keep the audit log in: name a file with --audit-log")?;
+    Ok(Audit::open(path)?)
 }
 
 /// Returns whether there is a person to ask.

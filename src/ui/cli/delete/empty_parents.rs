@@ -36,6 +36,7 @@ pub async fn run(
         bail!(NO_TERMINAL);
     }
     let older_than = options.older_than.context("give --older-than with --empty-parents")?;
+    ProtectedEnsemble::check_log(settings, options).await?;
     let client = zk::connect(&settings.connect_options()?).await?;
     let ensemble = ProtectedEnsemble::find(settings, options).await?;
     let audit = if options.dry_run { None } else { Some(ensemble.open_audit()?) };

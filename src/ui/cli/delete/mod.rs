@@ -46,6 +46,7 @@ async fn run_one(
     let can_confirm = options.yes || options.dry_run || can_ask();
     // A missing node is reported without a confirmation.
     let missing = if can_confirm { None } else { Some(session_that_misses(settings, path).await?) };
+    ProtectedEnsemble::check_log(settings, options).await?;
     let client = match missing {
         Some(client) => client,
         None => zk::connect(&settings.connect_options()?).await?,

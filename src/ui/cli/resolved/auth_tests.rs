@@ -59,3 +59,28 @@ fn nothing_that_is_logged_shows_a_secret() {
     let shown = format!("{:?}", AuthSource::Lines(b"digest:me:secret".to_vec()));
     assert!(!shown.contains("secret"), "{shown}");
 }
+
+#[test]
+fn a_password_that_goes_over_a_network_in_plain_text_is_named_once_unless_that_is_meant() {
+    let tls = TlsFiles { ca: "ca.pem".into(), cert: None, key: None };
+    let warning = |connect: &str, line: &str, tls: Option<TlsFiles>, allow: bool| {
+        let ensemble = EnsembleOptions { connect: Some(connect.to_owned()), ..EnsembleOptions::default() };
+        let options = SharedOptions { ensemble, ..SharedOptions::default() };
+        let settings = ResolvedOptions::resolve(options, &Environment::default(), SharedOptions::default()).unwrap();
+        let auth = AuthSource::Lines(line.as_bytes().to_vec());
+        ResolvedOptions { auth, tls, allow_plain_auth: allow, ..settings }.plain_password()
+    };
+    let said = warning("localhost,zk1:2181", "digest:me:secret", None, false).unwrap();
+    assert!(said.contains("goes to zk1:2181 in plain text") && said.contains("--allow-plain-auth"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+    for (connect, line, tls, allow) in [
+        ("localhost,127.0.0.1:1,[::1]:1", "digest:me:secret", None, false),
+        ("zk1", "sasl:me:secret", None, false),
+        ("zk1", "digest:me:secret", Some(tls), false),
+        ("tcp+tls://zk1", "digest:me:secret", None, false),
+        ("zk1", "digest:me:secret", None, true),
+        ("zk1", "", None, false),
+    ] {
+        assert_eq!(warning(connect, line, tls, allow), None, "{connect} {line}");
+    }
+}
