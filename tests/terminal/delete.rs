@@ -8,7 +8,7 @@ use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
 use crate::harness::server::Server;
 use crate::harness::terminal::Terminal;
-use crate::harness::wait::{eventually, eventually_blocking};
+use crate::harness::wait::{eventually, eventually_blocking, eventually_within};
 use crate::harness::zk;
 
 /// A tree for one test, its sessions, and a console with an audit log of its own.
@@ -331,4 +331,38 @@ fn a_confirmed_deletion_is_finished_even_if_the_user_leaves() {
     assert_eq!(result(&history.entries[0]), "deleted", "{history:?}");
     let there = runtime.block_on(client.check_stat("/orders/lock-0000000000")).expect("an answer");
     assert!(there.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_orphans_of_three_locks_are_one_plan() {
+    let locks = ["/litter/a", "/litter/b", "/litter/c"];
+    let fixture = DeleteFixture::new(&locks).await;
+    for lock in locks {
+        let nodes = vec![format!("{lock}/lock-"); 67];
+        let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        fixture.contend(&fixture.client, CreateMode::PersistentSequential, &nodes).await;
+    }
+    let owner = zk::connect(&fixture.at).await;
+    let waits = fixture.contend(&owner, CreateMode::EphemeralSequential, &["/litter/b/lock-"]).await;
+    let mut terminal = fixture.console(true, 160, 45);
+    terminal.shows("/litter/c");
+    terminal.press(":tag ownerless\r");
+    terminal.shows("201 contenders are tagged");
+    terminal.press("x");
+    let summary = "201 nodes of 3 locks, all without an owner";
+    terminal.shows_all(&["Delete 201 nodes?", summary, "/litter/b: lock-0000000067, of host-a", "type 201 and Enter"]);
+    terminal.press("201\r");
+    terminal.shows("deleting 201 nodes");
+    let logged = eventually_within(Duration::from_secs(300), "the outcomes", async || {
+        let logged = read(&fixture.log(), HistoryLimits::default()).map_err(|error| error.to_string())?.entries;
+        let done = logged.iter().filter(|entry| entry.outcome.is_some()).count();
+        if done == 201 { Ok(logged) } else { Err(format!("{done} are done")) }
+    });
+    for entry in logged.await {
+        assert_eq!(entry.outcome.expect("it is there").result, "deleted");
+    }
+    terminal.shows("201 nodes are deleted");
+    assert!(fixture.is_there(&waits[0]).await, "the one with an owner stays");
+    terminal.press("q");
+    assert!(terminal.ends().success());
 }

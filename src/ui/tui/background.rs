@@ -6,6 +6,7 @@
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -18,7 +19,9 @@ use lockscope_base::time::Backoff;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::admin::audit::HistoryLimits;
 use lockscope_live::admin::examine::Examiner;
-use lockscope_live::admin::{Audit, Confirmed, DeletePlan, NodeOutcome, Protection, ProtectionGuard, Who, audit};
+use lockscope_live::admin::{
+    Audit, Confirmed, DeletePlan, Ending, Examine, NodeOutcome, PlannedNode, Protection, ProtectionGuard, Who, audit,
+};
 use lockscope_live::observe::ObserveOptions;
 use lockscope_live::zk::survey::SurveyOptions;
 use lockscope_live::zk::{ConnectOptions, NodeReading};
@@ -45,8 +48,27 @@ pub struct DeletionRunner {
     survey: Option<SurveyOptions>,
     audit_log: Option<PathBuf>,
     write: bool,
-    /// `None` where no context protects, as during a tour.
+    /// Without one nothing is changed.
     guard: Option<ProtectionGuard>,
+    /// How many nodes of the plan that is carried out have an outcome.
+    done: Arc<AtomicUsize>,
+}
+
+/// Examines nodes, and counts those that have an outcome.
+struct CountingExaminer<'a> {
+    examiner: Examiner,
+    done: &'a AtomicUsize,
+}
+
+impl Examine for CountingExaminer<'_> {
+    async fn examine(&mut self, node: &PlannedNode) -> Result<Option<PlannedNode>, String> {
+        self.examiner.examine(node).await
+    }
+
+    async fn may_go_on(&mut self, last: Option<&Ending>) -> bool {
+        self.done.fetch_add(usize::from(last.is_some()), Ordering::Relaxed);
+        self.examiner.may_go_on(last).await
+    }
 }
 
 impl DeletionRunner {
@@ -56,7 +78,7 @@ impl DeletionRunner {
         let session_timeout = observe.connection.session_timeout.min(MAX_DELETION_SESSION);
         let connection = ConnectOptions { session_timeout, ..observe.connection };
         let observe = Some(ObserveOptions { connection, ..observe });
-        Self { observe, survey: Some(survey), audit_log, write, guard: None }
+        Self { observe, survey: Some(survey), audit_log, write, ..Self::default() }
     }
 
     /// Changes only what this guard permits.
@@ -99,6 +121,11 @@ impl DeletionRunner {
         Ok(plan.in_production(protection.map_err(|why| sentence(&why.to_string()))?.production))
     }
 
+    /// Returns how many nodes of the plan that is carried out have an outcome.
+    pub fn done(&self) -> usize {
+        self.done.load(Ordering::Relaxed)
+    }
+
     /// Carries out a plan and reports the outcome. Takes at most about ten seconds to connect and
     /// fifteen for each node, besides the check of each node right before its deletion. When
     /// cancelled, requests already sent take effect, and the log shows an intent without an
@@ -124,9 +151,11 @@ impl DeletionRunner {
         let client = zk::connect(&observe.connection).await.map_err(|error| nothing(&error.to_string()))?;
         let who = Who::ask(&client, &observe.connection.connect).await;
         let nodes = plan.what().nodes().iter().map(|node| &node.path);
-        let mut examiner = Examiner::start(observe.clone(), survey.clone(), nodes);
-        let outcomes = admin::execute(client, &permission, plan, &log, &who, MAX_TIME_FOR_NODE, &mut examiner).await;
-        examiner.stop().await;
+        self.done.store(0, Ordering::Relaxed);
+        let examiner = Examiner::start(observe.clone(), survey.clone(), nodes);
+        let mut counting = CountingExaminer { examiner, done: &self.done };
+        let outcomes = admin::execute(client, &permission, plan, &log, &who, MAX_TIME_FOR_NODE, &mut counting).await;
+        counting.examiner.stop().await;
         Ok(outcomes)
     }
 

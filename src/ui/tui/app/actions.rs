@@ -71,7 +71,8 @@ impl App {
             Command::Go(screen) if screen.list().is_none() => self.toggle(screen),
             Command::Go(screen) => self.go(screen),
             Command::Delete => return self.ask_to_delete(),
-            Command::Tag => self.tag(),
+            Command::Tag => self.tag(argument),
+            Command::TagRange => self.begin_range(),
             // No screen has this command: only an open deletion plan reads its key.
             Command::AskOwner => {}
             Command::Lock if self.looks_in_ensembles() => self.seek_in_ensembles(argument),

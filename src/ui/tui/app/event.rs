@@ -62,6 +62,8 @@ pub enum Event {
     GuardsFound(Result<Box<DeletePlan>, String>),
     /// The result of an [`Effect::FindProtection`]: the context that marks the ensemble as production.
     ProtectionFound(Option<ProductionMark>),
+    /// How many nodes of the plan that is carried out have an outcome.
+    DeletionProgressed(usize),
     /// The result of an [`Effect::Delete`]: the outcome for each node, or why no deletion was
     /// attempted.
     DeletionDone(Result<Vec<admin::NodeOutcome>, String>),

@@ -412,7 +412,20 @@ impl Filter {
     /// name), client address, state and mode, the liveness of its owner, what it watches and waits
     /// for, and its figures.
     pub fn takes_contender(&self, lock: &LockQueue, row: &ContenderRow<'_>, at: TableAt<'_>, now: Timestamp) -> bool {
+        self.takes_contender_of(std::iter::empty(), lock, row, at, now)
+    }
+
+    /// Returns whether a contender passes with these texts besides its own.
+    pub fn takes_contender_of<'t>(
+        &self,
+        texts: impl IntoIterator<Item = &'t str>,
+        lock: &LockQueue,
+        row: &ContenderRow<'_>,
+        at: TableAt<'_>,
+        now: Timestamp,
+    ) -> bool {
         let mut matching = self.matching();
+        matching.texts(texts);
         if self.is_empty() || matching.contender(row.contender, at.table()).is_decided() {
             return matching.passes();
         }

@@ -14,7 +14,7 @@ use super::{App, Area, Key, Mouse, Pane, Prompt, PromptPurpose, QueueList, Repla
 use crate::tui::keymap::{ArgumentKind, Command, CommandEntry, FixedKey, commands};
 use crate::tui::page::{Focus, Sign};
 use lockscope_live::admin::Action;
-use lockscope_model::text::human::{plural, time_of_day};
+use lockscope_model::text::human::{count, plural, time_of_day};
 use lockscope_model::text::width;
 
 impl App {
@@ -238,6 +238,9 @@ impl App {
             Ok(entry) if argument.is_some() && entry.argument.is_none() => {
                 self.show_failure(format!("`{}` takes nothing after it.", entry.name));
             }
+            Ok(entry) if entry.command == Command::Tag && argument.is_some() && self.screen() == Screen::Locks => {
+                return self.run(entry.command, argument);
+            }
             Ok(entry) if !self.navigation.screen.has(entry.command) => {
                 self.show_failure(format!("`{}` does nothing on this screen.", entry.name));
             }
@@ -439,7 +442,7 @@ impl App {
             {
                 false
             }
-            Command::Delete | Command::Tag => self.settings().write,
+            Command::Delete | Command::Tag | Command::TagRange => self.settings().write,
             Command::Back => somewhere_to_go && !(self.screen() == Screen::Contend && self.has_fleets()),
             Command::Start if self.screen() == Screen::Contend => self.settings().write && !self.has_fleets(),
             Command::Picture if self.screen() == Screen::Contend => self.has_fleets(),
@@ -461,7 +464,8 @@ impl App {
     fn word(&self, entry: &CommandEntry) -> &'static str {
         match entry.command {
             Command::Back if self.is_narrowed() && self.is_searched() => "clear search",
-            Command::Back if self.screen() == Screen::Queue && !self.tags().is_empty() => "untag",
+            Command::Back if self.shows_tags() && self.tags().has_range() => "no range",
+            Command::Back if self.shows_tags() && !self.tags().is_empty() => "untag",
             Command::Back if self.is_narrowed() => "clear filter",
             Command::Filter if self.is_searched() => "search",
             Command::ReturnToLive if self.replay().is_some_and(|replay| !replay.is_of_live()) => "end",
@@ -508,6 +512,9 @@ impl App {
         if let Some(working) = self.working() {
             let nodes = plural(working.count(), "node", "nodes");
             let doing = match working.action() {
+                Action::Delete if working.count() > 1 => {
+                    format!("deleting {nodes}, {} done", count(working.done()))
+                }
                 Action::Delete => format!("deleting {nodes}"),
                 Action::Revoke => format!("asking for {nodes}"),
             };

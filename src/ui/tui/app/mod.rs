@@ -229,6 +229,7 @@ impl App {
             Event::ConfigChanged(change) => self.config_changed(*change),
             Event::GuardsFound(found) => self.guards_found(found),
             Event::ProtectionFound(production) => self.protection_found(production),
+            Event::DeletionProgressed(done) => self.deletion_progressed(done),
             Event::DeletionDone(done) => self.deletion_done(done),
             Event::NodeRead { path, read } => self.node_read(&path, read),
             Event::Command(report) => self.command_reported(*report),

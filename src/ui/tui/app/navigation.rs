@@ -392,7 +392,7 @@ impl App {
         self.cursors = cursors;
         if let Some(lock) = subject.lock.filter(|lock| self.navigation.open.as_ref() != Some(lock)) {
             let id = self.known_lock(&lock).unwrap_or(lock.id);
-            self.deletions.tags.clear();
+            self.deletions.tags.leave_lock();
             self.navigation.open = Some(lock);
             self.each_world(|world| world.open(Some(id)));
             if subject.screen == Screen::Queue {
@@ -468,7 +468,7 @@ impl App {
         let usual = self.usual_filter(Screen::Queue);
         if self.navigation.open.as_ref() != Some(&name) {
             self.cursors.contenders = Cursor::first();
-            self.deletions.tags.clear();
+            self.deletions.tags.leave_lock();
             self.each_world(|world| {
                 world.filter_queue(usual.clone());
                 world.open(Some(id));
@@ -483,7 +483,7 @@ impl App {
         let Some(name) = self.world().vanished().get(id).map(|gone| gone.name.clone()) else { return };
         let left = self.place();
         self.cursors.contenders = Cursor::first();
-        self.deletions.tags.clear();
+        self.deletions.tags.leave_lock();
         self.each_world(|world| world.open(Some(id)));
         self.navigation.open = Some(name);
         self.cursors.history = Cursor::last();
@@ -606,7 +606,9 @@ impl App {
     pub(super) fn back(&mut self) {
         if self.navigation.pane != Pane::List && !self.is_narrowed() {
             self.navigation.go_to_pane(Pane::List);
-        } else if self.navigation.screen == Screen::Queue && !self.deletions.tags.is_empty() {
+        } else if self.shows_tags() && self.deletions.tags.has_range() {
+            self.deletions.tags.end_range();
+        } else if self.shows_tags() && !self.deletions.tags.is_empty() {
             self.deletions.tags.clear();
         } else if self.is_narrowed() {
             self.look_for("");

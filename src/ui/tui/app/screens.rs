@@ -81,7 +81,7 @@ pub static SCREENS: [ScreenEntry; 16] = [
             WITH_PANES,
             OF_NODE,
             OF_PICTURE,
-            &[Command::Go(Screen::History), Command::Delete, Command::Tag, Command::Start],
+            &[Command::Go(Screen::History), Command::Delete, Command::Tag, Command::TagRange, Command::Start],
         ],
         ..ScreenEntry::new(Screen::Queue, "Queue", Content::List(&QueueList))
     },

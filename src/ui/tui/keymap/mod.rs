@@ -58,6 +58,7 @@ pub enum Command {
     /// In the plan of a deletion: from deleting to asking the owner to release, and back.
     AskOwner,
     Tag,
+    TagRange,
     Start,
     Stop,
     Holder,
@@ -166,7 +167,7 @@ impl Command {
 
     /// Whether it changes the ensemble, or what test clients do.
     pub fn changes_ensemble(self) -> bool {
-        matches!(self, Self::Delete | Self::Tag | Self::Start) || self.is_for_fleets()
+        matches!(self, Self::Delete | Self::Tag | Self::TagRange | Self::Start) || self.is_for_fleets()
     }
 
     /// Returns whether the command is useful only during the tour.
@@ -371,8 +372,10 @@ const GROUPS: &[HelpGroup] = &[
                 &[Key::Char('r'), Key::Ctrl('r')],
                 "In the plan: ask the owner to release",
             ),
-            entry(Command::Tag, "tag", &[Key::Char(' ')], "Tag a contender: {delete} takes all tagged ones")
+            entry(Command::Tag, "tag", &[Key::Char(' ')], "Tag a contender, or those with the words")
+                .takes("[WORDS]", ArgumentKind::Text)
                 .hint("tag"),
+            entry(Command::TagRange, "range", &[Key::Char('V')], "Begin a range, which {tag} tags"),
         ],
     },
     HelpGroup {

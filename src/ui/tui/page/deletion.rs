@@ -1,10 +1,14 @@
 //! The confirmation of a deletion: what would be done, and the possible answers.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{Columns, Page, PageWriter, Sign, Tone};
-use lockscope_live::admin::{Action, Confirmation, DeletePlan, PlannedNode, RecreationGuard, TargetKind};
+use lockscope_live::admin::{
+    Action, Confirmation, DeletePlan, OwnerLiveness, PlannedNode, RecreationGuard, TargetKind,
+};
 use lockscope_model::queue::ContenderState;
+use lockscope_model::text::human::{count, plural};
 use lockscope_model::text::{Keep, fit};
 
 /// A plan that awaits an answer.
@@ -109,24 +113,75 @@ fn write_life(page: &mut PageWriter, node: &PlannedNode) {
     page.fact(life, &format!("{}{client}", node.evidence), Tone::Text);
 }
 
+/// The most nodes that are described in several lines each.
+const MAX_DESCRIBED: usize = 10;
+
+/// The most different consequences and risks that are written.
+const MAX_TEXTS: usize = 10;
+
 fn write_several(page: &mut PageWriter, nodes: &[PlannedNode], action: Action) {
-    for node in nodes {
-        write_path(page, node);
-        let state = node.state.map_or("an empty lock parent", ContenderState::id);
-        page.fact("", &format!("czxid {}, version {}; {state}", node.czxid, node.version), Tone::Text);
-        write_life(page, node);
-    }
-    // A risk that several nodes share is written once.
-    for risk in once(nodes.iter().flat_map(|node| node.risks.iter().map(String::as_str))) {
-        write_careful(page, risk);
-    }
-    for then in once(nodes.iter().map(|node| node.then.as_str())) {
-        page.fact("then", then, Tone::Text);
+    page.fact("all", &summary(nodes), Tone::Strong);
+    // A risk or a consequence that several nodes share is written once.
+    let (risks, more_risks) = once(nodes.iter().flat_map(|node| node.risks.iter().map(String::as_str)));
+    risks.into_iter().for_each(|risk| write_careful(page, risk));
+    let consequences = consequences(nodes);
+    let (thens, more_thens) = once(consequences.iter().map(|then| &**then));
+    thens.into_iter().for_each(|then| page.fact("then", then, Tone::Text));
+    if more_risks + more_thens > 0 {
+        page.fact("", &format!("and {} more", plural(more_risks + more_thens, "sentence", "sentences")), Tone::Text);
     }
     let guards: BTreeMap<String, RecreationGuard> =
         nodes.iter().filter_map(|node| node.guard.map(|guard| (guard.sentence(), guard))).collect();
     for guard in guards.into_values().filter(|_| action == Action::Delete) {
         write_guard(page, guard);
+    }
+    for node in nodes {
+        write_path(page, node);
+        if nodes.len() <= MAX_DESCRIBED {
+            let state = node.state.map_or("an empty lock parent", ContenderState::id);
+            page.fact("", &format!("czxid {}, version {}; {state}", node.czxid, node.version), Tone::Text);
+            write_life(page, node);
+        }
+    }
+}
+
+/// Returns what happens then. Of several locks, only those that somebody acquires are named.
+fn consequences(nodes: &[PlannedNode]) -> Vec<Cow<'_, str>> {
+    let is_of_several = nodes.iter().any(|node| node.lock != nodes[0].lock || node.lock_name != nodes[0].lock_name);
+    let acquired = || nodes.iter().filter(|node| !node.acquires_next.is_empty());
+    if !is_of_several || acquired().next().is_none() {
+        return nodes.iter().map(|node| Cow::Borrowed(&*node.then)).collect();
+    }
+    acquired().map(|node| Cow::Owned(format!("{}: {}", node.lock, node.then))).collect()
+}
+
+/// Says how many nodes of how many locks there are, and how their owners are.
+fn summary(nodes: &[PlannedNode]) -> String {
+    let locks: BTreeSet<_> = nodes.iter().map(|node| (&node.lock, &node.lock_name)).collect();
+    let mut owners: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in nodes {
+        *owners.entry(owner(node)).or_default() += 1;
+    }
+    let what = format!("{} of {}", plural(nodes.len(), "node", "nodes"), plural(locks.len(), "lock", "locks"));
+    let owners: Vec<String> = match owners.len() {
+        1 => owners.into_keys().map(|owner| format!("all {owner}")).collect(),
+        _ => owners.into_iter().map(|(owner, nodes)| format!("{} {owner}", count(nodes))).collect(),
+    };
+    let holding = nodes.iter().filter(|node| node.state == Some(ContenderState::Holds)).count();
+    let holding = if holding > 0 { format!("; {} of them hold", count(holding)) } else { String::new() };
+    format!("{what}, {}{holding}", owners.join(", "))
+}
+
+/// Says how the owner of a node is, behind the words "3 nodes".
+fn owner(node: &PlannedNode) -> &'static str {
+    match node.liveness {
+        _ if node.kind == TargetKind::EmptyParent => "without contenders",
+        OwnerLiveness::Ownerless => "without an owner",
+        OwnerLiveness::Ghost => "whose session is gone",
+        OwnerLiveness::Expiring { .. } => "whose session expires",
+        OwnerLiveness::Suspect => "whose session may be gone",
+        OwnerLiveness::Live => "with a live owner",
+        OwnerLiveness::Unknown => "whose owner is unknown",
     }
 }
 
@@ -198,13 +253,14 @@ fn state(node: &PlannedNode) -> String {
     }
 }
 
-/// Returns each distinct text once, in the original order.
-fn once<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut found: Vec<&str> = Vec::new();
-    for text in texts {
-        if !found.contains(&text) {
-            found.push(text);
+/// Returns the first distinct texts in the original order, and how many more there are.
+fn once<'a>(texts: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, usize) {
+    let (mut known, mut first) = (HashSet::new(), Vec::new());
+    for text in texts.filter(|text| known.insert(*text)) {
+        if first.len() < MAX_TEXTS {
+            first.push(text);
         }
     }
-    found
+    let more = known.len() - first.len();
+    (first, more)
 }

@@ -301,6 +301,7 @@ where
             }
             LoopTurn::Tick => {
                 self.ticked = Instant::now();
+                self.app.update(Event::DeletionProgressed(self.parts.deletions.done()), now());
                 Event::Tick
             }
             LoopTurn::Due => Event::Due,

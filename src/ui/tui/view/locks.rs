@@ -55,6 +55,11 @@ impl ListView for LockList {
         let without = table.lock_count().saturating_sub(critical + warning);
         let open = view.app.world().open_checks();
         let mut after_filter = Vec::new();
+        let tags = view.app.tags();
+        if !tags.is_empty() {
+            after_filter.push((format!("{} tagged", count(tags.len())), theme.wait));
+        }
+        let untagged = after_filter.len();
         if critical > 0 {
             after_filter.push((format!("{} {} critical", theme.signs.bad, count(critical)), view.data(theme.bad)));
         }
@@ -62,7 +67,7 @@ impl ListView for LockList {
             let warnings = plural(warning, "warning", "warnings");
             after_filter.push((format!("{} {warnings}", theme.signs.warning), view.data(theme.wait)));
         }
-        if after_filter.is_empty() {
+        if after_filter.len() == untagged {
             let locks = plural(table.lock_count(), "lock", "locks");
             after_filter.push((format!("{locks}, {contenders}"), theme.text));
         } else {

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use super::outcome::{DeletionNews, Working};
 use super::{AnswerKey, Deletion, sentence};
-use crate::tui::app::{App, AuditReading, Effect, Key, Notice, Prompt, PromptPurpose, Screen, Update};
+use crate::tui::app::{App, AuditReading, Effect, Filter, Key, Notice, Prompt, PromptPurpose, Rows, Screen, Update};
 use crate::tui::keymap::Command;
 use crate::tui::page::Scroll;
-use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 use lockscope_live::admin;
 use lockscope_live::admin::{DeletePlan, MAX_TARGETS, NodeOutcome};
-use lockscope_model::queue::{ClientIdentity, LockQueue, LockTable};
+use lockscope_model::diagnose::TableAt;
+use lockscope_model::queue::{ClientIdentity, LockId, LockQueue, LockTable};
+use lockscope_model::text::human::{count, plural};
 
 const READ_ONLY: &str = "To delete, start `lockscope --write`, or use `lockscope delete`.";
 
@@ -56,10 +58,20 @@ impl App {
         self.deletions.why_busy().map(str::to_owned)
     }
 
-    /// Returns the tagged contenders on Queue, or else what the list of the screen selects.
+    /// Returns the tagged contenders where tags show, or else what the list of the screen selects.
     fn targets(&self) -> Vec<ZnodePath> {
-        let list = self.navigation.screen.list().filter(|_| self.tags().is_empty() || self.screen() != Screen::Queue);
-        list.map_or_else(|| self.tags().paths().cloned().collect(), |list| list.deletable(self))
+        let list = self.navigation.screen.list().filter(|_| self.tags().is_empty() || !self.shows_tags());
+        let tagged = || {
+            let mut tagged: Vec<ZnodePath> = self.tags().paths().cloned().collect();
+            tagged.sort_unstable();
+            tagged
+        };
+        list.map_or_else(tagged, |list| list.deletable(self))
+    }
+
+    /// Returns whether the screen shows tags, and its keys are about them.
+    pub(in crate::tui::app) fn shows_tags(&self) -> bool {
+        matches!(self.screen(), Screen::Queue | Screen::Locks)
     }
 
     pub(in crate::tui::app) fn answer_plan(&mut self, key: Key) -> Update {
@@ -145,11 +157,117 @@ impl App {
         }
     }
 
-    /// Toggles the tag of the selected contender, and selects the next one.
-    pub(in crate::tui::app) fn tag(&mut self) {
+    /// Tags the contenders that have all words, those of the range that has begun, or toggles the tag
+    /// of the selected one and selects the next one.
+    pub(in crate::tui::app) fn tag(&mut self, words: Option<&str>) {
         if let Some(why) = self.why_no_deletion() {
             return self.show_failure(why);
         }
+        match words {
+            Some(words) => self.tag_with(&Filter::new(words)),
+            None => match self.deletions.tags.end_range() {
+                Some(from) => self.tag_from(&from),
+                None => self.tag_selected(),
+            },
+        }
+    }
+
+    /// Begins a range at the selected contender, or ends it.
+    pub(in crate::tui::app) fn begin_range(&mut self) {
+        if let Some(why) = self.why_no_deletion() {
+            return self.show_failure(why);
+        }
+        if self.deletions.tags.end_range().is_some() {
+            return;
+        }
+        let Some(from) = self.live.queue_rows().id(self.cursors.contenders.rank()) else {
+            return self.show_failure("There is no contender to begin at.".to_owned());
+        };
+        self.deletions.tags.begin_range(from);
+        let sentence = "A range begins here: {tag} tags from here to the selected contender.";
+        self.show_notice(self.settings.bindings.fill(sentence));
+    }
+
+    /// Tags the contenders that are shown from that one to the selected one.
+    fn tag_from(&mut self, from: &ZnodePath) {
+        let (rows, to) = (self.live.queue_rows(), self.cursors.contenders.rank());
+        let Some(from) = rows.rank(from) else {
+            return self.show_failure("The beginning of the range is gone: begin again.".to_owned());
+        };
+        let range = from.min(to)..=from.max(to);
+        let found: Vec<(ZnodePath, Zxid)> =
+            range.filter_map(|rank| Some((rows.id(rank)?, rows.row(rank)?.contender.czxid))).collect();
+        self.tag_each(found, 0);
+    }
+
+    /// Tags the contenders that have all words: those of the open queue, or of all locks that are
+    /// listed. The names of their findings count, too.
+    fn tag_with(&mut self, filter: &Filter) {
+        if let Some(why) = filter.wrong() {
+            return self.show_failure(why.to_owned());
+        }
+        let locks: Vec<LockId> = match self.screen() {
+            Screen::Queue => self.live.open_lock().map(LockQueue::id).into_iter().collect(),
+            _ => {
+                let rows = self.live.lock_rows();
+                (0..rows.len()).filter_map(|rank| rows.id(rank)).collect()
+            }
+        };
+        let (now, table, mut found, mut more) = (self.wall, self.live.table(), Vec::new(), 0);
+        for lock in locks.into_iter().filter_map(|id| table.lock(id)) {
+            for row in lock.rows(0..lock.len()) {
+                let findings = self.live.diagnosis().of(lock.id());
+                let own = findings.filter(|finding| finding.node.as_ref() == Some(&row.contender.node));
+                let names = own.map(|finding| finding.code.id());
+                if !filter.takes_contender_of(names, lock, &row, TableAt::new(table, now), now) {
+                    continue;
+                }
+                if found.len() < MAX_TARGETS {
+                    found.push((lock.path_of(row.contender), row.contender.czxid));
+                } else {
+                    more += 1;
+                }
+            }
+        }
+        if self.screen() == Screen::Locks {
+            self.deletions.tags.keep_in_all();
+        }
+        self.tag_each(found, more);
+    }
+
+    /// Tags these contenders, and says how many are tagged and how many more there are.
+    fn tag_each(&mut self, found: Vec<(ZnodePath, Zxid)>, more: usize) {
+        let tags = &mut self.deletions.tags;
+        let mut left = more;
+        for (path, czxid) in found {
+            left += usize::from(!tags.add(path, czxid));
+        }
+        let tagged = plural(tags.len(), "contender is", "contenders are");
+        match (tags.len(), left) {
+            (0, _) => self.show_failure("No contender is so: nothing is tagged.".to_owned()),
+            (_, 0) => {
+                let sentence =
+                    self.settings.bindings.fill("tagged: {delete} shows the plan, {back} takes the tags away.");
+                self.show_notice(format!("{tagged} {sentence}"));
+            }
+            (_, left) => self.show_failure(format!(
+                "{tagged} tagged and {} more are not, because one plan holds at most {MAX_TARGETS}: delete them first.",
+                count(left)
+            )),
+        }
+    }
+
+    /// Stores how many nodes of the plan that is carried out have an outcome.
+    pub(in crate::tui::app) fn deletion_progressed(&mut self, done: usize) -> Update {
+        let Some(working) = self.deletions.working.as_mut().filter(|working| working.done() != done) else {
+            return Update::default();
+        };
+        working.progressed(done);
+        Update::redraw()
+    }
+
+    /// Toggles the tag of the selected contender, and selects the next one.
+    fn tag_selected(&mut self) {
         let Some(row) = self.live.queue_rows().row(self.cursors.contenders.rank()) else {
             return self.show_failure("There is no contender to tag.".to_owned());
         };

@@ -76,48 +76,83 @@ impl Deletions {
     }
 }
 
-/// The tagged contenders of the open lock, in the order of tagging. At most `MAX_TARGETS`, the
+/// The tagged contenders, each with the transaction that created it. At most `MAX_TARGETS`, the
 /// limit of a plan.
 #[derive(Clone, Debug, Default)]
-pub struct Tags(Vec<(ZnodePath, Zxid)>);
+pub struct Tags {
+    tagged: FxHashMap<ZnodePath, Zxid>,
+    /// Where a range of the open queue begins.
+    range: Option<ZnodePath>,
+    /// Whether they were chosen in the list of locks, and stay when a lock is opened.
+    of_all: bool,
+}
 
 impl Tags {
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.tagged.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.tagged.is_empty()
     }
 
     pub fn has(&self, path: &ZnodePath) -> bool {
-        self.0.iter().any(|(tagged, _)| tagged == path)
+        self.tagged.contains_key(path)
     }
 
     pub fn paths(&self) -> impl Iterator<Item = &ZnodePath> {
-        self.0.iter().map(|(path, _)| path)
+        self.tagged.keys()
+    }
+
+    /// Returns whether a range has begun.
+    pub fn has_range(&self) -> bool {
+        self.range.is_some()
+    }
+
+    pub(super) fn begin_range(&mut self, from: ZnodePath) {
+        self.range = Some(from);
+    }
+
+    pub(in crate::tui::app) fn end_range(&mut self) -> Option<ZnodePath> {
+        self.range.take()
     }
 
     /// Toggles the tag of a contender. Returns `false` if `MAX_TARGETS` contenders are tagged
     /// already.
     pub fn toggle(&mut self, path: ZnodePath, czxid: Zxid) -> bool {
-        if self.has(&path) {
-            self.0.retain(|(tagged, _)| *tagged != path);
-        } else if self.len() == MAX_TARGETS {
-            return false;
-        } else {
-            self.0.push((path, czxid));
+        self.tagged.remove(&path).is_some() || self.add(path, czxid)
+    }
+
+    /// Tags a contender. Returns `false` if `MAX_TARGETS` others are tagged already.
+    pub(super) fn add(&mut self, path: ZnodePath, czxid: Zxid) -> bool {
+        let has_room = self.len() < MAX_TARGETS || self.has(&path);
+        if has_room {
+            self.tagged.insert(path, czxid);
         }
-        true
+        has_room
+    }
+
+    /// Keeps the tags when a lock is opened.
+    pub(super) fn keep_in_all(&mut self) {
+        self.of_all = true;
     }
 
     pub(in crate::tui::app) fn clear(&mut self) {
-        self.0.clear();
+        *self = Self::default();
+    }
+
+    /// Drops the tags that belong to the lock that was open.
+    pub(in crate::tui::app) fn leave_lock(&mut self) {
+        self.range = None;
+        if !self.of_all {
+            self.clear();
+        }
     }
 
     /// Drops the tags of contenders that are gone or were recreated under the same name.
     fn keep(&mut self, table: &LockTable) {
-        self.0.retain(|(path, czxid)| is_there(table, path, *czxid));
+        self.tagged.retain(|path, czxid| is_there(table, path, *czxid));
+        self.of_all &= !self.tagged.is_empty();
     }
 }
 
@@ -126,6 +161,8 @@ impl Tags {
 pub struct Working {
     action: Action,
     nodes: Vec<WorkingNode>,
+    /// How many nodes have an outcome.
+    done: usize,
 }
 
 /// One node of a confirmed plan.
@@ -148,7 +185,7 @@ impl Working {
                 known.unwrap_or_else(|| node.session.map(|id| table.clients().identity(id)).unwrap_or_default());
             WorkingNode { path: node.path.clone(), lock: lock.map(LockQueue::lock_name), client }
         });
-        Self { action: plan.action(), nodes: nodes.collect() }
+        Self { action: plan.action(), nodes: nodes.collect(), done: 0 }
     }
 
     /// Returns the deleted node and its lock, if the plan deletes exactly one node of a known lock.
@@ -169,6 +206,15 @@ impl Working {
 
     pub fn count(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// Returns how many nodes have an outcome.
+    pub fn done(&self) -> usize {
+        self.done
+    }
+
+    pub(in crate::tui::app) fn progressed(&mut self, done: usize) {
+        self.done = done;
     }
 }
 

@@ -3,9 +3,9 @@
 use super::{SIZE, later, lost};
 use crate::tui::app::{App, Effect, Event, Key, Screen, Settings, Update};
 use crate::tui::testing::deletions::{confirmed, deleting, done, may_delete, told, with};
-use crate::tui::testing::{NOW, at, curator, gone, listed, live, path, press, seen};
+use crate::tui::testing::{NOW, ago, at, curator, gone, listed, live, path, press, seen};
 use lockscope_base::znode::Timestamp;
-use lockscope_live::admin::{Action, Ending, Permitted, RecreationGuard};
+use lockscope_live::admin::{Action, Confirmation, Ending, Permitted, RecreationGuard};
 use lockscope_model::queue::Change;
 
 fn key(app: &mut App, key: Key) -> Update {
@@ -395,4 +395,68 @@ fn y_confirms_the_deletion_of_an_ownerless_contender() {
     press(&mut app, "x");
     assert_eq!(app.deletion().unwrap().plan().nodes()[0].liveness.id(), "ownerless");
     assert!(confirmed(&press(&mut app, "y")).is_some());
+}
+
+/// A console with 200 nodes without an owner in three locks, behind a live holder each.
+fn littered() -> App {
+    let mut app = deleting(SIZE);
+    let mut changes = Vec::new();
+    for lock in 0..3 {
+        let parent = format!("/litter/l{lock}");
+        changes.push(listed(&parent, 80));
+        for number in 0..67 {
+            let owner = i64::from(number == 0);
+            let node = seen(&format!("{parent}/lock-{number:010}"), owner, ago(3_600), b"host");
+            changes.push(match node {
+                Change::Seen { path, mut node } if owner == 0 => {
+                    node.stat.ephemeral_owner = None;
+                    Change::Seen { path, node }
+                }
+                holder => holder,
+            });
+        }
+    }
+    app.update(at(NOW, changes), NOW);
+    app
+}
+
+#[test]
+fn words_tag_the_contenders_of_all_listed_locks_and_a_number_confirms_so_many() {
+    let mut app = littered();
+    press(&mut app, "/litter\n:tag ownerless\n");
+    assert_eq!(app.tags().len(), 198, "{}", notice(&app));
+    assert!(notice(&app).starts_with("198 contenders are tagged"), "{}", notice(&app));
+    press(&mut app, ":lock /litter/l1\n");
+    assert_eq!(app.tags().len(), 198, "a look at a queue keeps them");
+    press(&mut app, "x");
+    let plan = app.deletion().unwrap().plan();
+    assert_eq!((plan.nodes().len(), plan.confirmation()), (198, Confirmation::NodeCount(198)));
+    assert!(press(&mut app, "y\n").effects.is_empty());
+    assert_eq!(confirmed(&press(&mut app, "198\n")).unwrap().nodes().len(), 198);
+    app.update(Event::DeletionProgressed(37), NOW);
+    assert!(app.badges().iter().any(|(_, text)| text == "deleting 198 nodes, 37 done"), "{:?}", app.badges());
+}
+
+#[test]
+fn words_on_a_queue_tag_only_there_and_names_of_findings_are_words() {
+    let mut app = littered();
+    press(&mut app, ":lock /litter/l1\n:tag ownerless waits\n");
+    assert_eq!(app.tags().len(), 66, "{}", notice(&app));
+    press(&mut app, "\u{1b}");
+    assert!(app.tags().is_empty());
+    press(&mut app, ":tag nothing-like-this\n");
+    assert!(app.tags().is_empty() && notice(&app).contains("nothing is tagged"), "{}", notice(&app));
+    press(&mut app, "\u{1b}:lock /locks/leftover\n:tag persistent-contender\n");
+    assert_eq!(app.tags().len(), 1, "{}", notice(&app));
+}
+
+#[test]
+fn a_range_tags_all_from_its_beginning_to_the_selected_contender() {
+    let mut app = littered();
+    press(&mut app, ":lock /litter/l1\njVG ");
+    assert_eq!(app.tags().len(), 66, "{}", notice(&app));
+    press(&mut app, "\u{1b}GVkkk ");
+    assert_eq!(app.tags().len(), 4, "upwards too");
+    press(&mut app, "V\u{1b}");
+    assert_eq!(app.tags().len(), 4, "the first esc ends the range only");
 }
