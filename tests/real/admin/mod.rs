@@ -12,5 +12,6 @@ mod killed;
 mod plain_beside_tls;
 mod plans;
 mod production;
+mod races;
 mod remade;
 mod revoke;
