@@ -34,4 +34,5 @@ pub use node::{MAX_ACL_ENTRIES, MAX_READ_DATA, NodeReading, ShownAclEntry, creat
 pub use options::{
     Auth, BadConnectString, ConnectOptions, EnsembleAddress, KerberosLogin, SessionRole, TlsFiles, servers,
 };
+pub(crate) use transport::EventConsumer;
 pub use transport::{Flow, Passed, Transport, TransportStatus};

@@ -68,6 +68,22 @@ const MAX_EMPTIED: usize = 20_000;
 /// How often the descendants are counted again when the tree changes meanwhile.
 const MAX_COUNTS: u8 = 3;
 
+/// The most levels of the tree that are looked at. What waits to be read grows with the levels, and
+/// so does each path. Trees in use have about ten levels; a server that invents children in each
+/// answer would otherwise never let the walk end, and fill the memory.
+const MAX_LEVELS: usize = 128;
+
+/// Why nodes below [`MAX_LEVELS`] are not shown.
+const TOO_DEEP: &str = "it is 128 levels deep: the nodes below it are not looked at";
+
+/// The most bytes of the paths that wait to be read, and of the paths that one listing adds: room for
+/// a million nodes with paths of 128 bytes, as many as one listing may name.
+const MAX_PATH_BYTES: usize = 128 << 20;
+
+/// Why the children of a node beyond [`MAX_PATH_BYTES`] are not shown.
+const TOO_MANY: &str = "more nodes wait to be read than fit into memory (128 MiB of paths), so its children are not \
+                        looked at: choose a root below it (--root)";
+
 /// A read that the follower needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeRead {

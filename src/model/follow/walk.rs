@@ -7,8 +7,8 @@ use rustc_hash::FxHashSet;
 
 use super::pending::PendingRead;
 use super::{
-    COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, MAX_EMPTIED, NodeEvent, NodeRead, REPORT_EMPTIED_FROM, ReadAnswer,
-    SAMPLED_CHILDREN, WatchStyle, WideNode,
+    COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, MAX_EMPTIED, MAX_LEVELS, MAX_PATH_BYTES, NodeEvent, NodeRead,
+    REPORT_EMPTIED_FROM, ReadAnswer, SAMPLED_CHILDREN, TOO_DEEP, TOO_MANY, WatchStyle, WideNode,
 };
 use crate::queue::{Change, is_empty_election};
 use lockscope_base::recipe::{Classification, Classifier, Recipe, Role};
@@ -109,6 +109,11 @@ impl Follower {
 
     fn listed(&mut self, path: &ZnodePath, names: &[String], stat: ZnodeStat, entry: PendingRead) {
         let deep = entry.walk || self.watching == WatchStyle::OneShot;
+        let above = path.as_str().len() + 1;
+        let bytes: usize = names.iter().map(|name| above + name.len()).sum();
+        if self.pending.path_bytes() + bytes > MAX_PATH_BYTES {
+            return self.unreadable(path, TOO_MANY.to_owned());
+        }
         let fresh = self.fresh_children(path, names);
         if deep {
             if self.is_root(path) {
@@ -146,6 +151,10 @@ impl Follower {
             let sampled = if is_counted && plain.len() <= MAX_EMPTIED { SAMPLED_CHILDREN } else { 0 };
             let sample = plain.iter().take(sampled).cloned().collect();
             self.wide.insert(path.clone(), WideNode { sample, emptied: 0 });
+        }
+        if !plain.is_empty() && path.as_str().matches('/').count() >= MAX_LEVELS {
+            plain.clear();
+            self.unreadable(path, TOO_DEEP.to_owned());
         }
         if is_counted {
             // Emptied lock parents are among these children and must not be lost.
