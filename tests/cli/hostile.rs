@@ -166,7 +166,7 @@ fn events_that_come_too_fast_are_told_and_take_little() {
 }
 
 #[test]
-fn huge_replies_take_little_memory() {
+fn a_listing_beyond_the_bound_is_refused_before_it_takes_memory() {
     attack(Flood::Huge, WATCH, &["more than the bound"]);
 }
 

@@ -18,7 +18,7 @@ pub enum Flood {
     EventsAlone,
     /// Right answers, and events for watched nodes as fast as they are taken.
     Watched,
-    /// Listings as large as the program accepts, and larger.
+    /// Listings of more names than the program accepts.
     Huge,
     /// One more child with every answer.
     EndlessTree,
@@ -28,6 +28,9 @@ pub enum Flood {
 
 /// The length of a `Stat`, in bytes.
 const STAT_BYTES: usize = 68;
+
+/// More names than the program accepts in one listing.
+const TOO_MANY_NAMES: i32 = 1_100_000;
 
 /// The events of one write.
 const EVENTS: usize = 500;
@@ -141,9 +144,7 @@ impl Connection {
     fn answer(&self, head: RequestHead, from: &mut Reader<'_>, out: &mut Vec<u8>) {
         let xid = if head.op == op::PING { PING_XID } else { head.xid };
         if self.flood == Flood::Huge && head.op == op::GET_CHILDREN2 {
-            // First as large as is accepted, then larger.
-            let count = if self.counts.nodes.fetch_add(1, Ordering::Relaxed) == 0 { 1_000_000 } else { 1_100_000 };
-            return reply(out, xid, 7, |out| put_names(out, count, 50));
+            return reply(out, xid, 7, |out| put_names(out, TOO_MANY_NAMES, 50));
         }
         reply(out, xid, 7, |out| match head.op {
             op::EXISTS => put_stat(out),
