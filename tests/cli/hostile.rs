@@ -111,7 +111,7 @@ fn attack(flood: Flood, command: &[&str], sentences: &[&str]) -> HostileServer {
     let server = HostileServer::start(flood);
     let mut attacked = Attacked::start(&[command, &["--connect", &server.address()]].concat());
     let (mut last, mut said_at) = (Used { peak_kib: 0, cpu: Duration::ZERO }, None);
-    let least = flood_time();
+    let lasting = flood_time();
     loop {
         let ended = attacked.used().map(|used| last = used).is_none()
             || attacked.child.try_wait().expect("it is our child").is_some();
@@ -119,12 +119,12 @@ fn attack(flood: Flood, command: &[&str], sentences: &[&str]) -> HostileServer {
         if said_at.is_none() && sentences.iter().any(|sentence| said.contains(sentence)) {
             said_at = Some(Instant::now());
         }
-        assert!(last.peak_kib < MAX_MEMORY || least.is_some(), "{flood:?}: {last:?}\n{said}");
+        assert!(last.peak_kib < MAX_MEMORY || lasting.is_some(), "{flood:?}: {last:?}\n{said}");
         let is_over = said_at.is_some_and(|at| at.elapsed() > AFTERWARDS);
-        if ended || least.map_or(is_over, |least| attacked.began.elapsed() > least) {
+        if ended || lasting.map_or(is_over, |time| attacked.began.elapsed() > time) {
             break;
         }
-        if least.is_none() {
+        if lasting.is_none() {
             assert!(attacked.began.elapsed() < PATIENCE, "{flood:?}: {last:?}\n{said}");
         }
         thread::sleep(Duration::from_millis(20));
@@ -138,8 +138,8 @@ fn attack(flood: Flood, command: &[&str], sentences: &[&str]) -> HostileServer {
         last.peak_kib >> 10,
         said_at.map(|at| at - attacked.began)
     );
-    if let Some(least) = least {
-        assert!(core < u128::from(MAX_CORE) || least < Duration::from_secs(20), "{flood:?}: {core} %");
+    if let Some(time) = lasting {
+        assert!(core < u128::from(MAX_CORE) || time < Duration::from_secs(20), "{flood:?}: {core} %");
     }
     assert!(last.peak_kib < MAX_MEMORY, "{flood:?}: {last:?}");
     assert!(said_at.is_some(), "{flood:?}: none of {sentences:?} is in: {head}");

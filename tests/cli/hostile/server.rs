@@ -158,9 +158,8 @@ impl Connection {
                 put_stat(out);
             }
             op::SYNC => out.put_buffer(Some(b"/")),
-            op::GET_ALL_CHILDREN_NUMBER | op::ADD_WATCH => out.put_int(0),
+            op::GET_ALL_CHILDREN_NUMBER | op::ADD_WATCH | op::WHO_AM_I => out.put_int(0),
             op::MULTI_READ => self.put_results(from, out),
-            op::WHO_AM_I => out.put_int(0),
             _ => {}
         });
     }

@@ -179,7 +179,7 @@ impl Replies {
         // The body was checked as it came.
         let (kind, path) = read.map_err(|_| ReplyFault::Short)?;
         let (kind, path) = (EventKind::of(kind).ok_or(ReplyFault::Impossible(kind))?, path.unwrap_or_default());
-        let levels = path.iter().filter(|byte| **byte == b'/').count();
+        let levels = path.split(|byte| *byte == b'/').skip(1).count();
         if levels > MAX_EVENT_LEVELS {
             return Err(ReplyFault::EventTooLarge);
         }
