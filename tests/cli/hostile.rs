@@ -161,7 +161,7 @@ fn a_server_that_sends_events_instead_of_answers_is_named_with_that() {
 }
 
 #[test]
-fn events_that_come_too_fast_are_told_and_take_little() {
+fn events_that_come_too_fast_take_little() {
     attack(Flood::Watched, WATCH, &["come faster than they can be taken in", "lock-0000000"]);
 }
 
