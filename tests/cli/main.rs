@@ -3,6 +3,7 @@
 mod config;
 mod endings;
 mod files;
+mod hostile;
 mod limits;
 mod package;
 mod recordings;

@@ -104,10 +104,13 @@ impl<'a> ConnectionRun<'a> {
                 }
                 RecursiveWatches::default()
             }
-            WatchStyle::Recursive => match outbox.send_while(RecursiveWatches::add(client, follower.roots())).await? {
-                Ok(watchers) => watchers,
-                Err(error) => return Ok(Err(error)),
-            },
+            WatchStyle::Recursive => {
+                let adding = RecursiveWatches::add(client, follower.roots(), member.consume_events());
+                match outbox.send_while(adding).await? {
+                    Ok(watchers) => watchers,
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
         };
         let (armed, reads, claims) = (FuturesUnordered::new(), FuturesUnordered::new(), FuturesUnordered::new());
         Ok(Ok(Self {
@@ -232,6 +235,7 @@ impl<'a> ConnectionRun<'a> {
         match answers {
             Ok(answers) => {
                 self.scheduler.answered(&request, answers.iter());
+                self.outbox.count_reads(answers.len());
                 let was_synced = self.follower.is_synced();
                 for (read, answer) in request.reads.iter().zip(answers) {
                     let is_root = self.follower.roots().contains(read.path());

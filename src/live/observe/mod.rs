@@ -49,7 +49,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::outbox::UntakenChanges;
+use self::outbox::ObserverProgress;
 use self::run::ObserverTask;
 use crate::zk::ConnectOptions;
 use lockscope_base::recipe::OwnRecipe;
@@ -125,7 +125,7 @@ pub struct Observed {
 #[derive(Debug)]
 pub struct Observer {
     changes: mpsc::Receiver<Vec<Observed>>,
-    untaken: UntakenChanges,
+    progress: ObserverProgress,
     open_queue: watch::Sender<Option<ZnodePath>>,
     views: watch::Sender<Arc<ServerView>>,
     task: JoinHandle<()>,
@@ -169,16 +169,16 @@ impl Observer {
         let (sender, changes) = outbox::channel();
         let (open_queue, opened) = watch::channel(None);
         let (views, viewed) = watch::channel(Arc::default());
-        let untaken = UntakenChanges::default();
+        let progress = ObserverProgress::default();
         let cancel = CancellationToken::new();
-        let (stopped, counted) = (cancel.clone(), untaken.clone());
+        let (stopped, counted) = (cancel.clone(), progress.clone());
         let task = tokio::spawn(async move {
             let mut runner = ObserverTask::new(options, waits, sender, counted, opened, viewed);
             // The runner holds the session, whether it was cancelled or ended by itself.
             let _ = stopped.run_until_cancelled(Box::pin(runner.run())).await;
             runner.close().await;
         });
-        Self { changes, untaken, open_queue, views, task, cancel: cancel.drop_guard() }
+        Self { changes, progress, open_queue, views, task, cancel: cancel.drop_guard() }
     }
 
     /// Returns the next changes, in order: at least one, at most a few thousand. Returns `None`
@@ -188,13 +188,18 @@ impl Observer {
     /// then everything again.
     pub async fn next(&mut self) -> Option<Vec<Observed>> {
         let changes = self.changes.recv().await?;
-        self.untaken.remove(changes.len());
+        self.progress.remove(changes.len());
         Some(changes)
     }
 
     /// Returns how many changes were seen and not taken yet.
     pub fn changes_behind(&self) -> usize {
-        self.untaken.get()
+        self.progress.untaken()
+    }
+
+    /// Returns how many reads of nodes the ensemble has answered.
+    pub fn nodes_read(&self) -> usize {
+        self.progress.nodes_read()
     }
 
     /// Sets the parent of the open queue, or none. While contenders come faster than they are read,

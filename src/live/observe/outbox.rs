@@ -27,19 +27,31 @@ pub fn channel() -> (mpsc::Sender<Vec<Observed>>, mpsc::Receiver<Vec<Observed>>)
     mpsc::channel(MAX_QUEUED_BATCHES)
 }
 
-/// The number of changes that the consumer has not taken yet. For display only: it is slightly
-/// behind.
+/// How far the consumer and the reading are. For display only: it is slightly behind.
 #[derive(Clone, Debug, Default)]
-pub struct UntakenChanges(Arc<AtomicUsize>);
+pub struct ObserverProgress {
+    untaken: Arc<AtomicUsize>,
+    nodes_read: Arc<AtomicUsize>,
+}
 
-impl UntakenChanges {
-    pub fn get(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+impl ObserverProgress {
+    /// Returns how many changes the consumer has not taken yet.
+    pub fn untaken(&self) -> usize {
+        self.untaken.load(Ordering::Relaxed)
+    }
+
+    fn add(&self) {
+        self.untaken.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Subtracts changes that the consumer took or that were dropped.
     pub fn remove(&self, count: usize) {
-        self.0.fetch_sub(count, Ordering::Relaxed);
+        self.untaken.fetch_sub(count, Ordering::Relaxed);
+    }
+
+    /// Returns how many reads of nodes were answered.
+    pub fn nodes_read(&self) -> usize {
+        self.nodes_read.load(Ordering::Relaxed)
     }
 }
 
@@ -56,12 +68,12 @@ pub struct Outbox {
     /// again.
     max_held: usize,
     overflown: bool,
-    untaken: UntakenChanges,
+    progress: ObserverProgress,
 }
 
 impl Outbox {
-    pub fn new(sender: mpsc::Sender<Vec<Observed>>, max_held: usize, untaken: UntakenChanges) -> Self {
-        Self { sender, held: VecDeque::new(), max_held, overflown: false, untaken }
+    pub fn new(sender: mpsc::Sender<Vec<Observed>>, max_held: usize, progress: ObserverProgress) -> Self {
+        Self { sender, held: VecDeque::new(), max_held, overflown: false, progress }
     }
 
     /// Adds a change. When too many are held, all changes except those of the connection are
@@ -75,13 +87,18 @@ impl Outbox {
             self.overflown = true;
             let before = self.held.len();
             self.held.retain(|observed| is_connection(&observed.change));
-            self.untaken.remove(before - self.held.len());
+            self.progress.remove(before - self.held.len());
             if !is_connection(&change) {
                 return;
             }
         }
-        self.untaken.0.fetch_add(1, Ordering::Relaxed);
+        self.progress.add();
         self.held.push_back(Observed { at: now(), change });
+    }
+
+    /// Records that reads of nodes were answered.
+    pub fn count_reads(&self, count: usize) {
+        self.progress.nodes_read.fetch_add(count, Ordering::Relaxed);
     }
 
     pub fn max_held(&self) -> usize {
@@ -159,14 +176,14 @@ mod tests {
     #[tokio::test]
     async fn memory_is_bounded_for_a_slow_consumer_which_gets_a_fresh_start() {
         let (sender, mut receiver) = channel();
-        let untaken = UntakenChanges::default();
-        let mut outbox = Outbox::new(sender, 1_000, untaken.clone());
+        let progress = ObserverProgress::default();
+        let mut outbox = Outbox::new(sender, 1_000, progress.clone());
         outbox.push(lost());
         for _ in 0..1_010 {
             outbox.push(deleted(&path("/")));
         }
         assert!(outbox.is_overflown() && !outbox.has_room());
-        assert_eq!((outbox.held.len(), untaken.get()), (1, 1), "changes of the connection are kept");
+        assert_eq!((outbox.held.len(), progress.untaken()), (1, 1), "changes of the connection are kept");
 
         let first = async {
             outbox.caught_up().await.expect("a consumer");

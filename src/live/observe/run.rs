@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use zookeeper_client::{Client, Error, SessionState};
 
 use super::connection_run::{ConnectionParts, ConnectionRun};
-use super::outbox::{ConsumerGone, Outbox, UntakenChanges};
+use super::outbox::{ConsumerGone, ObserverProgress, Outbox};
 use super::schedule::ReadScheduler;
 use super::server_checks::{Distrust, MemberWatch, ServerTrust};
 use super::wire::ConnectionEnd;
@@ -45,7 +45,7 @@ impl ObserverTask {
         options: ObserveOptions,
         retry: RetryPolicy,
         sender: mpsc::Sender<Vec<Observed>>,
-        untaken: UntakenChanges,
+        untaken: ObserverProgress,
         open_queue: watch::Receiver<Option<ZnodePath>>,
         views: watch::Receiver<Arc<ServerView>>,
     ) -> Self {
@@ -349,7 +349,7 @@ pub async fn observe_over(
     let (_, views) = watch::channel(Arc::default());
     let mut observer = SessionObserver {
         follower: Follower::new(&roots, &[]),
-        outbox: Outbox::new(sender, max_backlog, UntakenChanges::default()),
+        outbox: Outbox::new(sender, max_backlog, ObserverProgress::default()),
         open_queue,
         views,
     };

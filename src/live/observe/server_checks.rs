@@ -28,7 +28,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use zookeeper_client::{Error, Stat};
 
-use crate::zk::TransportStatus;
+use crate::zk::{EventConsumer, TransportStatus};
 use lockscope_base::time::now;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use lockscope_model::follow::{NodeEvent, NodeRead, ReadAnswer, WatchStyle};
@@ -152,6 +152,11 @@ impl<'a> MemberWatch<'a> {
         let view = Arc::clone(&self.views.borrow_and_update());
         let Some(member) = self.servers.member() else { return MemberStanding::Unknown };
         self.lag.check(&view, &member, self.session, self.since)
+    }
+
+    /// Announces the consumer of the member's events.
+    pub fn consume_events(&self) -> EventConsumer {
+        self.servers.consume_events()
     }
 
     /// Returns whether a byte came from the member within this time.

@@ -9,7 +9,7 @@ use zookeeper_client::{Error, EventType, MultiReadResult, SessionState, Stat, Wa
 
 use super::outbox::ConsumerGone;
 use super::schedule::ReadRequest;
-use crate::zk::stat_of;
+use crate::zk::{EventConsumer, stat_of};
 use lockscope_base::znode::{Node, NodeData, ZnodePath, Zxid};
 use lockscope_model::follow::{NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use lockscope_requests::{Events, Read, Reply, Requests, Watch};
@@ -216,11 +216,18 @@ pub fn read_event(event: &WatchedEvent) -> Option<WatchDelivery> {
 
 /// The recursive watches of one connection.
 #[derive(Default)]
-pub struct RecursiveWatches(Vec<Events>);
+pub struct RecursiveWatches {
+    events: Vec<Events>,
+    /// Bounds the events that wait for their turn.
+    consumer: Option<EventConsumer>,
+}
 
 impl RecursiveWatches {
     /// Adds a recursive watch to each root, existing or not, in one round trip.
-    pub async fn add(client: &dyn Requests, roots: &[ZnodePath]) -> Result<Self, Error> {
+    ///
+    /// Events that are not taken in the meantime are bounded, too: a server that sends more of them
+    /// than fit before it has answered is cut off.
+    pub async fn add(client: &dyn Requests, roots: &[ZnodePath], consumer: EventConsumer) -> Result<Self, Error> {
         let mut added = Vec::with_capacity(roots.len());
         for root in roots {
             added.push(client.watch_recursively(root.as_str()));
@@ -234,7 +241,7 @@ impl RecursiveWatches {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self(watches))
+        Ok(Self { events: watches, consumer: Some(consumer) })
     }
 
     /// Waits for the next event of any watch; forever when there are no watches. Cancel safe.
@@ -252,13 +259,16 @@ impl RecursiveWatches {
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<WatchedEvent> {
         let mut index = 0;
-        while let Some(events) = self.0.get_mut(index) {
+        while let Some(events) = self.events.get_mut(index) {
             match events.poll_next_unpin(cx) {
                 Poll::Ready(Some(event)) => return Poll::Ready(event),
                 // The session has ended.
-                Poll::Ready(None) => drop(self.0.swap_remove(index)),
+                Poll::Ready(None) => drop(self.events.swap_remove(index)),
                 Poll::Pending => index += 1,
             }
+        }
+        if let Some(consumer) = &self.consumer {
+            consumer.took_all();
         }
         Poll::Pending
     }

@@ -124,7 +124,7 @@ fn add(connector: Connector, auth: &Auth) -> Result<Connector, ConnectError> {
 fn explain(error: Error, options: &ConnectOptions, status: &TransportStatus, within: Duration) -> ConnectError {
     match error {
         Error::Timeout | Error::SessionExpired | Error::NoHosts => {
-            ConnectError::TooLate { within, servers: status.servers().unwrap_or_default() }
+            ConnectError::TooLate { within, servers: status.faults_so_far() }
         }
         Error::AuthFailed => refused(options),
         error => ConnectError::Other(error),
@@ -156,7 +156,7 @@ async fn check_chroot(
         Ok(Ok(Some(_))) => Ok(()),
         Ok(Ok(None)) => Err(ConnectError::NoChroot { chroot: chroot.to_owned() }),
         Ok(Err(error)) => Err(ConnectError::Other(error)),
-        Err(_) => Err(ConnectError::TooLate { within: patience, servers: status.servers().unwrap_or_default() }),
+        Err(_) => Err(ConnectError::TooLate { within: patience, servers: status.faults_so_far() }),
     }
 }
 
@@ -221,7 +221,7 @@ async fn check_login(
             Ok(())
         }
         Ok(Err(error)) => Err(ConnectError::Other(error)),
-        Err(_) => Err(ConnectError::TooLate { within: patience, servers: status.servers().unwrap_or_default() }),
+        Err(_) => Err(ConnectError::TooLate { within: patience, servers: status.faults_so_far() }),
     }
 }
 

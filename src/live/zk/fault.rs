@@ -152,6 +152,9 @@ impl fmt::Display for Unreachable {
                 None => groups.push((fault, vec![server])),
             }
         }
+        if groups.is_empty() {
+            f.write_str("no server was reached in that time: check the addresses, and that the servers run")?;
+        }
         for (index, (fault, servers)) in groups.iter().enumerate() {
             write!(f, "{}{} {fault}", if index == 0 { "" } else { "; " }, servers.join(", "))?;
         }
@@ -187,6 +190,9 @@ pub enum ServerFault {
     /// A server that gave a session to this client before accepts connections and stays silent.
     #[error("accepted the connection and does not answer, though it did before: it hangs, or is overloaded")]
     Hangs,
+    /// A server that gave a session answered no request on it.
+    #[error("gave a session and answered no request on it: it hangs, or is overloaded; look into its log")]
+    Unanswering,
     /// The server speaks another protocol.
     #[error("does not speak ZooKeeper's protocol: check the port")]
     Foreign,
@@ -332,6 +338,15 @@ pub const MAX_REPLY: u32 = 64 << 20;
 /// The most names accepted in one reply.
 pub const MAX_NAMES: u32 = 1 << 20;
 
+/// The largest watch event accepted, in bytes without its header: 1 MiB, and a few bytes more. A
+/// server takes no request of more than 1 MiB unless it is configured otherwise, and so no longer
+/// path. An event is kept until it is whole.
+pub const MAX_EVENT: u32 = (1 << 20) + 64;
+
+/// The most levels of a path in a watch event. The client library looks at each node above the
+/// changed one, so its work grows with the square of the levels. No tree in use is a tenth as deep.
+pub const MAX_EVENT_LEVELS: usize = 1_024;
+
 /// The defect of bytes that a server sent. The text continues a sentence that starts with the
 /// server's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -364,6 +379,23 @@ pub enum ReplyFault {
         "fell silent, so the connection to it was cut: check that it runs, and that the network lets its answers through"
     )]
     FellSilent,
+    /// A reply that arrives so slowly that it would not end.
+    #[error(
+        "sent only {bytes} bytes of a reply in {seconds} s: check that it is not overloaded, and that the network lets its \
+         answers through"
+    )]
+    TooSlow {
+        /// The bytes of the reply so far.
+        bytes: u64,
+        /// The seconds since it began.
+        seconds: u64,
+    },
+    /// More watch events than in-flight ones for nodes that the session does not watch.
+    #[error("sent {0} watch events for nodes that nobody watches: {ADVICE}")]
+    Unwatched(u64),
+    /// An event above [`MAX_EVENT`], or with more than [`MAX_EVENT_LEVELS`].
+    #[error("sent a watch event for a path of more than 1 MiB or 1024 levels: {ADVICE}")]
+    EventTooLarge,
     /// A frame that continues after its content.
     #[error("sent a reply with extra bytes at its end: {ADVICE}")]
     Trailing,

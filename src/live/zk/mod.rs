@@ -36,4 +36,5 @@ pub use options::{
     Auth, BadConnectString, ConnectOptions, EnsembleAddress, KerberosLogin, SessionRole, TlsFiles, plain_servers,
     servers, without_identity,
 };
+pub(crate) use transport::EventConsumer;
 pub use transport::{Flow, Passed, Transport, TransportStatus};

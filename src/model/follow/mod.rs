@@ -68,6 +68,26 @@ const MAX_EMPTIED: usize = 20_000;
 /// How often the descendants are counted again when the tree changes meanwhile.
 const MAX_COUNTS: u8 = 3;
 
+/// The most levels of the tree that are looked at. What waits to be read grows with the levels, and
+/// so does each path. Trees in use have about ten levels; a server that invents children in each
+/// answer would otherwise never let the walk end, and fill the memory.
+const MAX_LEVELS: usize = 64;
+
+/// Why nodes below [`MAX_LEVELS`] are not shown.
+const TOO_DEEP: &str = "it is 64 levels deep: the nodes below it are not looked at";
+
+/// The most bytes of the paths that wait to be read, and of the paths that one listing adds: room for
+/// a million nodes with paths of 128 bytes, as many as one listing may name.
+const MAX_PATH_BYTES: usize = 128 << 20;
+
+/// Why the children of a node beyond [`MAX_PATH_BYTES`] are not shown.
+const TOO_MANY: &str = "more nodes wait to be read than fit into memory (128 MiB of paths), so its children are not \
+                        looked at: choose a root below it (--root)";
+
+/// The most nodes that one walk reports for one of these two reasons. They show that something is
+/// missing; a server can invent any number of them.
+const MAX_UNLOOKED: usize = 100;
+
 /// A read that the follower needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeRead {
@@ -170,6 +190,8 @@ pub struct Follower {
     wide: FxHashMap<ZnodePath, WideNode>,
     /// How many emptied nodes were reported in this walk.
     emptied: usize,
+    /// How many nodes were reported in this walk whose children are not looked at.
+    unlooked: usize,
     pending: PendingReads,
     created: CreatedContenders,
     /// Whether a node was created that can only be shown once it is read.
@@ -194,6 +216,7 @@ impl Follower {
             children: FxHashMap::default(),
             wide: FxHashMap::default(),
             emptied: 0,
+            unlooked: 0,
             pending: PendingReads::default(),
             created: CreatedContenders::default(),
             urgent: false,

@@ -57,6 +57,8 @@ pub struct PendingReads {
     lists: Vec<NodeRead>,
     /// The number of entries that belong to the walk.
     of_walk: usize,
+    /// The bytes of the paths in `entries`.
+    path_bytes: usize,
     /// The paths of all counts. A list is enough, because there are few.
     counts: Vec<ZnodePath>,
     /// The parent of the open queue.
@@ -216,6 +218,11 @@ impl PendingReads {
         self.lists.shrink_to_fit();
     }
 
+    /// Returns the bytes of the paths of all reads that are requested or under way.
+    pub fn path_bytes(&self) -> usize {
+        self.path_bytes
+    }
+
     /// Returns whether every read of the walk was answered.
     pub fn walk_is_done(&self) -> bool {
         self.of_walk == 0
@@ -239,8 +246,9 @@ impl PendingReads {
 
     /// Returns the entry of a read; creates and queues it when there is none.
     fn enter(&mut self, read: NodeRead) -> &mut PendingRead {
-        let Self { entries, nodes, lists, counts, .. } = self;
+        let Self { entries, nodes, lists, counts, path_bytes, .. } = self;
         entries.entry(read).or_insert_with_key(|read| {
+            *path_bytes += read.path().as_str().len();
             match read {
                 NodeRead::Node(_) => nodes.push_back(read.clone()),
                 NodeRead::List(_) => lists.push(read.clone()),
@@ -254,7 +262,9 @@ impl PendingReads {
     }
 
     fn remove(&mut self, read: &NodeRead, entry: PendingRead) {
-        self.entries.remove(read);
+        if self.entries.remove(read).is_some() {
+            self.path_bytes -= read.path().as_str().len();
+        }
         self.of_walk -= usize::from(entry.walk);
         if let NodeRead::Count(path) = read {
             self.counts.retain(|counted| counted != path);

@@ -7,8 +7,8 @@ use rustc_hash::FxHashSet;
 
 use super::pending::PendingRead;
 use super::{
-    COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, MAX_EMPTIED, NodeEvent, NodeRead, REPORT_EMPTIED_FROM, ReadAnswer,
-    SAMPLED_CHILDREN, WatchStyle, WideNode,
+    COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, MAX_EMPTIED, MAX_LEVELS, MAX_PATH_BYTES, MAX_UNLOOKED, NodeEvent,
+    NodeRead, REPORT_EMPTIED_FROM, ReadAnswer, SAMPLED_CHILDREN, TOO_DEEP, TOO_MANY, WatchStyle, WideNode,
 };
 use crate::queue::{Change, is_empty_election};
 use lockscope_base::recipe::{Classification, Classifier, Recipe, Role};
@@ -23,6 +23,7 @@ impl Follower {
         self.children.clear();
         self.wide.clear();
         self.emptied = 0;
+        self.unlooked = 0;
         self.pending.clear();
         self.created.clear();
         self.urgent = false;
@@ -64,6 +65,14 @@ impl Follower {
     fn unreadable(&mut self, path: &ZnodePath, why: String) {
         self.created.remove(path);
         self.changes.push(Change::Unreadable { path: path.clone(), why });
+    }
+
+    /// Reports a node whose children are not looked at, unless many are reported already.
+    fn unlooked(&mut self, path: &ZnodePath, why: &str) {
+        if self.unlooked < MAX_UNLOOKED {
+            self.unlooked += 1;
+            self.unreadable(path, why.to_owned());
+        }
     }
 
     fn node(&mut self, path: &ZnodePath, node: Node, entry: PendingRead) {
@@ -109,6 +118,11 @@ impl Follower {
 
     fn listed(&mut self, path: &ZnodePath, names: &[String], stat: ZnodeStat, entry: PendingRead) {
         let deep = entry.walk || self.watching == WatchStyle::OneShot;
+        let above = path.as_str().len() + 1;
+        let bytes: usize = names.iter().map(|name| above + name.len()).sum();
+        if self.pending.path_bytes() + bytes > MAX_PATH_BYTES {
+            return self.unlooked(path, TOO_MANY);
+        }
         let fresh = self.fresh_children(path, names);
         if deep {
             if self.is_root(path) {
@@ -146,6 +160,10 @@ impl Follower {
             let sampled = if is_counted && plain.len() <= MAX_EMPTIED { SAMPLED_CHILDREN } else { 0 };
             let sample = plain.iter().take(sampled).cloned().collect();
             self.wide.insert(path.clone(), WideNode { sample, emptied: 0 });
+        }
+        if !plain.is_empty() && path.as_str().matches('/').count() >= MAX_LEVELS {
+            plain.clear();
+            self.unlooked(path, TOO_DEEP);
         }
         if is_counted {
             // Emptied lock parents are among these children and must not be lost.

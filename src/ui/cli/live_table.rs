@@ -24,6 +24,7 @@ use lockscope_model::metrics::{EventCounters, ProcessFigures, Scrape, health};
 use lockscope_model::queue::{Change, ConnectionState, Happening, LockId, LockQueue, LockTable, NO_ANSWER};
 use lockscope_model::report::{Initial, ReportedEnsemble};
 use lockscope_model::server_view::ServerView;
+use lockscope_model::text::human;
 use lockscope_past::record::tables::RecordedDeletion;
 use lockscope_past::record::{BatchRecorder, LiveState, RecordedState, Recorder, without_data};
 
@@ -464,7 +465,14 @@ impl LiveTable {
         let connect = ensemble.connect();
         let reason = match (&self.trouble, self.live.table().session()) {
             (Some(trouble), _) => trouble.clone(),
-            (None, Some(_)) => format!("{connect} gave a session and then fell silent"),
+            (None, Some(_)) => match self.observer.nodes_read() {
+                0 => format!("{connect} gave a session and then answered no read of a node"),
+                read => format!(
+                    "{connect} answers, but its tree has no end in sight: {} nodes were read; choose a root below it \
+                     (--root), or give a longer --timeout",
+                    human::count(read)
+                ),
+            },
             (None, None) => format!("{connect} gave no session"),
         };
         let reason = reason + self.hint();

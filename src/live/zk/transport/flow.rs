@@ -29,6 +29,8 @@ pub struct Passed {
     pub requests: u64,
     /// The watch events.
     pub events: u64,
+    /// Watch events that were dropped, because the client watches no such node.
+    pub unwatched: u64,
     /// Bytes to the server, including handshakes.
     pub up: u64,
     /// Bytes from the server.
@@ -39,6 +41,7 @@ impl std::ops::AddAssign for Passed {
     fn add_assign(&mut self, other: Self) {
         self.requests += other.requests;
         self.events += other.events;
+        self.unwatched += other.unwatched;
         self.up += other.up;
         self.down += other.down;
     }
@@ -49,6 +52,7 @@ impl std::ops::AddAssign for Passed {
 pub struct FlowMeter {
     requests: AtomicU64,
     events: AtomicU64,
+    unwatched: AtomicU64,
     up: AtomicU64,
     down: AtomicU64,
     heard: Arc<LastHeard>,
@@ -60,9 +64,10 @@ impl FlowMeter {
         self.requests.fetch_add(requests, Ordering::Relaxed);
     }
 
-    pub fn count_down(&self, bytes: usize, events: u64) {
+    pub fn count_down(&self, bytes: usize, events: u64, unwatched: u64) {
         self.down.fetch_add(bytes as u64, Ordering::Relaxed);
         self.events.fetch_add(events, Ordering::Relaxed);
+        self.unwatched.fetch_add(unwatched, Ordering::Relaxed);
         self.heard.is_now();
     }
 
@@ -76,6 +81,7 @@ impl FlowMeter {
         Passed {
             requests: load(&self.requests),
             events: load(&self.events),
+            unwatched: load(&self.unwatched),
             up: load(&self.up),
             down: load(&self.down),
         }

@@ -6,8 +6,9 @@
 //! The transport connects to a member of the ensemble, over TLS where wanted, and so knows the
 //! cause of every failure ([`TransportReport`], `handshake`).
 //!
-//! It checks the bytes of the servers before the library sees them (`replies`), counts the traffic,
-//! and can delay, pause, drop and cut it (`flow`, `relay`).
+//! It checks the bytes of the servers before the library sees them (`replies`), drops events of nodes
+//! that the library does not watch (`watched`), takes no more events than can be handled (`limits`),
+//! counts the traffic, and can delay, pause, drop and cut it (`flow`, `relay`).
 //!
 //! Architecture invariant: nothing that a server or a stranger sends is kept beyond a stated bound,
 //! and nothing reaches a server before the client has shown the secret.
@@ -15,8 +16,10 @@
 mod body;
 mod flow;
 mod handshake;
+mod limits;
 mod relay;
 mod replies;
+mod watched;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -37,9 +40,11 @@ use super::dial::Dialer;
 use super::fault::{ServerFault, Unreachable};
 use flow::LastHeard;
 use handshake::{Proven, Round, Secret, read_asked};
+use limits::EventRoom;
 use lockscope_base::wire::ConnectResponse;
 
 pub use self::flow::{Flow, Passed};
+pub use self::limits::EventConsumer;
 
 #[cfg(test)]
 mod tests;
@@ -63,6 +68,7 @@ struct TransportShared {
     secret: &'static Secret,
     gate: Gate,
     meter: FlowMeter,
+    room: Arc<EventRoom>,
     state: Mutex<TransportState>,
     report: watch::Sender<TransportReport>,
     /// Signals that another member is wanted ([`TransportStatus::want_another_member`]).
@@ -97,6 +103,7 @@ impl Transport {
             secret,
             gate: Gate::default(),
             meter: FlowMeter::default(),
+            room: Arc::default(),
             state: Mutex::new(state),
             report: watch::Sender::new(TransportReport::default()),
             leave: Arc::default(),
@@ -152,7 +159,8 @@ impl Transport {
     pub fn status(&self) -> TransportStatus {
         let has_others = self.shared.dialer.members().len() > 1;
         let leave = Arc::clone(&self.shared.leave);
-        TransportStatus::new(self.shared.report.subscribe(), self.shared.meter.heard(), leave, has_others)
+        let room = Arc::clone(&self.shared.room);
+        TransportStatus::new(self.shared.report.subscribe(), self.shared.meter.heard(), room, leave, has_others)
     }
 
     /// Cuts the connection each time another member is wanted. The client's next connection tries
@@ -226,6 +234,7 @@ pub struct TransportReport {
 pub struct TransportStatus {
     report: watch::Receiver<TransportReport>,
     heard: Arc<LastHeard>,
+    room: Arc<EventRoom>,
     leave: Arc<Notify>,
     has_others: bool,
 }
@@ -234,21 +243,27 @@ impl TransportStatus {
     fn new(
         report: watch::Receiver<TransportReport>,
         heard: Arc<LastHeard>,
+        room: Arc<EventRoom>,
         leave: Arc<Notify>,
         has_others: bool,
     ) -> Self {
-        Self { report, heard, leave, has_others }
+        Self { report, heard, room, leave, has_others }
     }
 
     /// Returns the status of a session without a transport. It never reports anything.
     pub(crate) fn of_no_transport() -> Self {
         let (_, report) = watch::channel(TransportReport::default());
-        Self::new(report, Arc::default(), Arc::default(), false)
+        Self::new(report, Arc::default(), Arc::default(), Arc::default(), false)
     }
 
     /// Returns the member that gave the last connection, as the connect string names it.
     pub fn member(&self) -> Option<String> {
         self.report.borrow().member.clone()
+    }
+
+    /// Announces a consumer of the session's events, for which only a bounded number of them waits.
+    pub fn consume_events(&self) -> EventConsumer {
+        EventConsumer::new(Arc::clone(&self.room))
     }
 
     /// Returns whether the connect string names more than one member.
@@ -286,6 +301,13 @@ impl TransportStatus {
     /// tried.
     pub fn servers(&self) -> Option<Unreachable> {
         self.report.borrow().servers.clone().filter(|found| !found.servers.is_empty())
+    }
+
+    /// Returns the faults like [`servers`](Self::servers). When no server has failed, the one that gave
+    /// the last connection did not answer on it.
+    pub(super) fn faults_so_far(&self) -> Unreachable {
+        let unanswering = || self.member().map(|member| (member, ServerFault::Unanswering)).into_iter().collect();
+        self.servers().unwrap_or_else(|| Unreachable { servers: unanswering() })
     }
 
     /// Returns a sentence that says how the server or the client library broke the last ended

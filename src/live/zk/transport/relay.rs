@@ -16,7 +16,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::flow::{Admission, Gate};
 use super::handshake::{Proven, find_member, is_new};
-use super::replies::{OpenRequests, Outstanding, Replies};
+use super::limits::{EventBudget, ReplyPace};
+use super::replies::{FedReplies, OpenRequests, Outstanding, Replies};
 use super::{Flow, TransportShared};
 use crate::deadline::until;
 use crate::zk::fault::{ReplyFault, ServerFault};
@@ -66,7 +67,7 @@ async fn converse(proven: Proven, shared: &TransportShared, mut flow: watch::Rec
         return;
     }
     shared.meter.count_up(LENGTH_BYTES + ConnectRequest::BYTES, 0);
-    shared.meter.count_down(answer.len(), 0);
+    shared.meter.count_down(answer.len(), 0, 0);
     let exchange = Exchange::default();
     let mut up = ClientToServer::new(shared, &exchange);
     let mut down = ServerToClient::new(shared, &exchange);
@@ -194,10 +195,10 @@ impl<'a> ClientToServer<'a> {
 impl Direction for ClientToServer<'_> {
     const IS_DOWN: bool = false;
 
-    fn inspect(&mut self, bytes: &[u8]) -> usize {
+    fn inspect<'b>(&'b mut self, bytes: &'b [u8]) -> &'b [u8] {
         self.found = self.requests.feed(bytes, &mut self.exchange.outstanding());
         self.exchange.asked.notify_one();
-        bytes.len()
+        bytes
     }
 
     fn is_over(&self) -> bool {
@@ -226,8 +227,12 @@ struct ServerToClient<'a> {
     shared: &'a TransportShared,
     exchange: &'a Exchange,
     replies: Replies,
-    /// Watch events in the bytes that are about to pass.
-    events: u64,
+    /// The bytes that are about to pass.
+    passing: Vec<u8>,
+    /// What these bytes are.
+    seen: FedReplies,
+    budget: EventBudget,
+    pace: ReplyPace,
     /// Whether the server has answered a request.
     served: bool,
     /// How the server broke the protocol.
@@ -238,7 +243,37 @@ struct ServerToClient<'a> {
 
 impl<'a> ServerToClient<'a> {
     fn new(shared: &'a TransportShared, exchange: &'a Exchange) -> Self {
-        Self { shared, exchange, replies: Replies::default(), events: 0, served: false, fault: None, refused: false }
+        let now = Instant::now();
+        Self {
+            shared,
+            exchange,
+            replies: Replies::default(),
+            passing: Vec::new(),
+            seen: FedReplies::default(),
+            budget: EventBudget::new(now),
+            pace: ReplyPace::new(now),
+            served: false,
+            fault: None,
+            refused: false,
+        }
+    }
+
+    /// Checks the bytes, and puts those that pass into `passing`.
+    fn check(&mut self, bytes: &[u8]) -> Result<(), ReplyFault> {
+        self.passing.clear();
+        self.seen = FedReplies::default();
+        let seen = self.replies.feed(bytes, &mut self.exchange.outstanding(), &mut self.passing)?;
+        self.seen = seen;
+        self.refused |= seen.login_refused;
+        if seen.answered && !seen.login_refused && !self.served {
+            self.served = true;
+            self.shared.served();
+        }
+        self.exchange.answered.notify_one();
+        let now = Instant::now();
+        self.budget.spend(seen.cost, now);
+        self.budget.drop_unwatched(seen.unwatched, now)?;
+        self.pace.came(bytes.len(), seen.frames > 0, self.replies.is_within(), now)
     }
 }
 
@@ -259,25 +294,11 @@ impl ServerToClient<'_> {
 impl Direction for ServerToClient<'_> {
     const IS_DOWN: bool = true;
 
-    fn inspect(&mut self, bytes: &[u8]) -> usize {
-        let fed = self.replies.feed(bytes, &mut self.exchange.outstanding());
-        match fed {
-            Ok(seen) => {
-                self.events = seen.events;
-                self.refused |= seen.login_refused;
-                if seen.answered && !seen.login_refused && !self.served {
-                    self.served = true;
-                    self.shared.served();
-                }
-                self.exchange.answered.notify_one();
-                bytes.len()
-            }
-            Err(broken) => {
-                self.events = 0;
-                self.fault = Some(broken.fault);
-                broken.whole
-            }
+    fn inspect<'b>(&'b mut self, bytes: &'b [u8]) -> &'b [u8] {
+        if let Err(fault) = self.check(bytes) {
+            self.fault = Some(fault);
         }
+        &self.passing
     }
 
     fn is_over(&self) -> bool {
@@ -285,7 +306,8 @@ impl Direction for ServerToClient<'_> {
     }
 
     fn passed(&mut self, bytes: usize) {
-        self.shared.meter.count_down(bytes, self.events);
+        self.shared.meter.count_down(bytes, self.seen.events, self.seen.unwatched);
+        self.shared.room.passed(self.seen.event_bytes);
     }
 
     async fn awaited(&self) {
@@ -298,7 +320,10 @@ impl Direction for ServerToClient<'_> {
         }
     }
 
-    async fn ready(&self) {}
+    async fn ready(&self) {
+        self.budget.ready().await;
+        self.shared.room.ready().await;
+    }
 }
 
 /// The first and the largest read buffer, in bytes: it grows with the traffic.
@@ -324,8 +349,8 @@ enum RelayEnd {
 
 /// One direction of a connection.
 trait Direction {
-    /// Checks the bytes that are about to pass. Returns how many of them may.
-    fn inspect(&mut self, bytes: &[u8]) -> usize;
+    /// Checks bytes that have come. Returns those that pass.
+    fn inspect<'b>(&'b mut self, bytes: &'b [u8]) -> &'b [u8];
     /// Returns whether the rest is held back for good.
     fn is_over(&self) -> bool;
     /// Records that `bytes` have passed.
@@ -452,8 +477,9 @@ async fn pass<W: AsyncWrite + Unpin, D: Direction>(
     bytes: &[u8],
     direction: &mut D,
 ) -> Option<RelayEnd> {
-    let length = direction.inspect(bytes);
-    if to.write(&bytes[..length]).await.is_err() {
+    let passing = direction.inspect(bytes);
+    let length = passing.len();
+    if to.write(passing).await.is_err() {
         return Some(RelayEnd::Unwritable);
     }
     direction.passed(length);

@@ -18,7 +18,7 @@ fn requests_of_the_library_are_recorded_and_not_counted() {
     assert_eq!(OpenRequests::default().feed(&said.concat(), &mut outstanding), 2);
     assert_eq!(outstanding.pinged(), Ok(()));
     for (xid, op) in [(1, 15), (2, 8), (3, op::CLOSE_SESSION)] {
-        assert_eq!(outstanding.answered(xid), Ok(op));
+        assert_eq!(outstanding.answered(xid, 0), Ok(op));
     }
 }
 
@@ -42,7 +42,7 @@ proptest! {
         let asked: Vec<_> = sent.iter().filter(|(_, op, _)| *op != op::PING).collect();
         prop_assert_eq!(count, asked.len() as u64);
         for (xid, op, _) in asked {
-            prop_assert_eq!(outstanding.answered(*xid), Ok(*op));
+            prop_assert_eq!(outstanding.answered(*xid, 0), Ok(*op));
         }
     }
 }

@@ -90,7 +90,7 @@ fn asked(requests: &[(i32, i32)]) -> Outstanding {
 }
 
 fn fault_of(requests: &[(i32, i32)], bytes: &[u8]) -> Option<ReplyFault> {
-    Replies::default().feed(bytes, &mut asked(requests)).err().map(|broken| broken.fault)
+    Replies::default().feed(bytes, &mut asked(requests), &mut Vec::new()).err()
 }
 
 #[test]
@@ -153,8 +153,12 @@ fn names_must_be_utf8_even_when_the_end_splits_a_character() {
 fn events_are_counted_and_must_be_known_to_the_library() {
     let event = |kind, state, path: &[u8]| frame(-1, 0, &Jute::default().int(kind).int(state).bytes(path));
     let right = event(1, 3, b"/a/b");
-    let seen = Replies::default().feed(&[right.clone(), right].concat(), &mut Outstanding::default());
-    assert_eq!(seen, Ok(FedReplies { events: 2, ..FedReplies::default() }));
+    let (mut outstanding, mut out) = (Outstanding::default(), Vec::new());
+    outstanding.watched.pass_all();
+    let both = [right.clone(), right].concat();
+    let seen = Replies::default().feed(&both, &mut outstanding, &mut out).expect("they are right");
+    assert_eq!((seen.events, seen.event_bytes, seen.unwatched), (2, both.len(), 0));
+    assert_eq!(out, both);
     for wrong in [event(0, 3, b"/a"), event(5, 3, b"/a"), event(1, 0, b"/a"), event(1, 3, b""), event(1, 3, b"a")] {
         assert!(fault_of(&[], &wrong).is_some(), "{wrong:?}");
     }
@@ -164,33 +168,33 @@ fn events_are_counted_and_must_be_known_to_the_library() {
 fn the_valid_part_before_the_fault_is_reported() {
     let good = frame(1, 0, &Jute::default().stat());
     let bytes = [good.clone(), frame(5, 0, &Jute::default())].concat();
-    let broken = Replies::default().feed(&bytes, &mut asked(&[(1, 3)]));
-    assert_eq!(broken, Err(Broken { whole: good.len(), fault: ReplyFault::NeverAsked }));
+    let mut out = Vec::new();
+    let broken = Replies::default().feed(&bytes, &mut asked(&[(1, 3)]), &mut out);
+    assert_eq!((broken, out), (Err(ReplyFault::NeverAsked), good));
 }
 
 #[test]
 fn a_refused_login_is_reported_at_any_time() {
-    let seen = Replies::default().feed(&frame(4, -115, &Jute::default()), &mut Outstanding::default());
+    let seen = Replies::default().feed(&frame(4, -115, &Jute::default()), &mut Outstanding::default(), &mut Vec::new());
     assert!(seen.is_ok_and(|seen| seen.login_refused));
 }
 
 /// Feeds some bytes in pieces. Returns how many of them may pass, the events, and the fault.
 fn fed(bytes: &[u8], requests: &[(i32, i32)], cuts: &[usize]) -> (usize, u64, Option<ReplyFault>) {
-    let (mut replies, mut outstanding) = (Replies::default(), asked(requests));
-    let (mut from, mut frames, mut events) = (0, 0, 0);
+    let (mut replies, mut outstanding, mut out) = (Replies::default(), asked(requests), Vec::new());
+    let (mut from, mut events) = (0, 0);
     for cut in cuts.iter().cycle() {
         let piece = &bytes[from..bytes.len().min(from + cut)];
         if piece.is_empty() {
             break;
         }
-        match replies.feed(piece, &mut outstanding) {
-            Ok(seen) => events += seen.events,
-            Err(broken) => return (if broken.whole > 0 { from + broken.whole } else { frames }, 0, Some(broken.fault)),
+        match replies.feed(piece, &mut outstanding, &mut out) {
+            Ok(seen) => events += seen.events + seen.unwatched,
+            Err(fault) => return (whole_frames(&out), 0, Some(fault)),
         }
         from += piece.len();
-        frames = whole_frames(&bytes[..from]);
     }
-    (frames, events, None)
+    (whole_frames(&out), events, None)
 }
 
 /// Returns the length of the leading complete frames.
@@ -240,6 +244,6 @@ proptest! {
     ) {
         let mut said = Jute::default().int(length).int(1).int(0).int(0).int(0).0;
         said.extend(bytes);
-        let _ = Replies::default().feed(&said, &mut asked(&[(1, operation)]));
+        let _ = Replies::default().feed(&said, &mut asked(&[(1, operation)]), &mut Vec::new());
     }
 }
