@@ -214,7 +214,7 @@ fn checked(file: File, guard: Sensitivity) -> Result<File, FileError> {
         return Err(FileError::NotAFile(kind));
     }
     let access = FileAccess { uid: found.uid(), gid: found.gid(), mode: found.mode() & 0o7777 };
-    judge(access, &Reader::of_process()?, guard)?;
+    judge(access, &FileReader::of_process()?, guard)?;
     Ok(file)
 }
 
@@ -228,12 +228,12 @@ struct FileAccess {
 
 /// Who reads a file.
 #[derive(Clone, Debug)]
-struct Reader {
+struct FileReader {
     uid: u32,
     groups: Vec<u32>,
 }
 
-impl Reader {
+impl FileReader {
     fn of_process() -> io::Result<Self> {
         let others = getgroups()?.into_iter().map(|group| group.as_raw());
         Ok(Self { uid: geteuid().as_raw(), groups: others.chain([getegid().as_raw()]).collect() })
@@ -252,7 +252,7 @@ fn other_kind(found: &Metadata) -> Option<&'static str> {
 }
 
 /// Checks whether a process may use a file with this owner and mode.
-fn judge(FileAccess { uid, gid, mode }: FileAccess, reader: &Reader, guard: Sensitivity) -> Result<(), FileError> {
+fn judge(FileAccess { uid, gid, mode }: FileAccess, reader: &FileReader, guard: Sensitivity) -> Result<(), FileError> {
     let (readable, writable) = match guard {
         Sensitivity::Secret if uid == 0 && reader.uid != 0 && reader.groups.contains(&gid) => (0o037, 0),
         Sensitivity::Secret => (0o077, 0),

@@ -27,7 +27,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn allowed_owner_and_mode_depend_on_the_sensitivity() {
     let (me, other) = (1000, 1001);
-    let reader = Reader { uid: me, groups: vec![me] };
+    let reader = FileReader { uid: me, groups: vec![me] };
     let used = |uid, mode| ALL.map(|guard| judge(FileAccess { uid, gid: 7, mode }, &reader, guard).is_ok());
     for owner in [me, 0] {
         assert_eq!(used(owner, 0o600), [true, true, true, true, true]);
@@ -38,14 +38,14 @@ fn allowed_owner_and_mode_depend_on_the_sensitivity() {
     }
     assert_eq!(used(other, 0o600), [false, false, false, false, true]);
     // Root uses no other user's file either: that user could change it meanwhile.
-    let root = Reader { uid: 0, groups: vec![0] };
+    let root = FileReader { uid: 0, groups: vec![0] };
     let of_other = FileAccess { uid: other, gid: other, mode: 0o600 };
     assert!(judge(of_other, &root, Sensitivity::Secret).is_err());
 }
 
 #[test]
 fn a_secret_of_root_may_be_read_by_one_of_our_groups_and_by_nobody_else() {
-    let pod = Reader { uid: 1000, groups: vec![1000, 2000] };
+    let pod = FileReader { uid: 1000, groups: vec![1000, 2000] };
     let accepted = |uid, gid, mode| judge(FileAccess { uid, gid, mode }, &pod, Sensitivity::Secret).is_ok();
     for (uid, gid, mode, is_accepted) in [
         (0, 2000, 0o440, true),
@@ -63,7 +63,7 @@ fn a_secret_of_root_may_be_read_by_one_of_our_groups_and_by_nobody_else() {
     ] {
         assert_eq!(accepted(uid, gid, mode), is_accepted, "{uid}:{gid} {mode:04o}");
     }
-    let root = Reader { uid: 0, groups: vec![0] };
+    let root = FileReader { uid: 0, groups: vec![0] };
     assert!(judge(FileAccess { uid: 0, gid: 0, mode: 0o640 }, &root, Sensitivity::Secret).is_err(), "its own file");
 }
 

@@ -24,6 +24,7 @@ use crate::zk::identity::{EnsembleIdentity, Kinship, Landmark, NamedEnsemble, Re
 use crate::zk::{ConnectOptions, EnsembleAddress};
 use lockscope_files as files;
 use lockscope_files::{Readers, Sensitivity};
+use lockscope_model::report::json;
 
 /// Returns the default path of the known ensembles, `$XDG_STATE_HOME/lockscope/ensembles.json`, or
 /// `None` for a user without a home, or whose home is missing: the user of a service may have none.
@@ -286,7 +287,7 @@ fn read_known(path: &Path) -> KnownEnsembles {
 }
 
 fn write_known(path: &Path, known: &KnownEnsembles) -> Result<(), String> {
-    let text = serde_json::to_vec(known).map_err(|error| error.to_string())?;
+    let text = json::to_string(known).map_err(|error| error.to_string())?;
     files::create_folders_above(path).map_err(|error| error.to_string())?;
-    files::replace_for(path, &text, Readers::Owner).map_err(|error| error.to_string())
+    files::replace_for(path, text.as_bytes(), Readers::Owner).map_err(|error| error.to_string())
 }

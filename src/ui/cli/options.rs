@@ -38,6 +38,9 @@ macro_rules! merge_fields {
     };
 }
 
+/// The servers where none is named.
+pub(super) const DEFAULT_CONNECT: &str = "localhost:2181";
+
 /// The options that the screen or several commands take and that the config file can set, from one
 /// source.
 #[derive(Args, Clone, Debug, Default, PartialEq)]

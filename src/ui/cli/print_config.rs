@@ -9,9 +9,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::config::Config;
-use super::options::{ConfigFileOptions, Format};
+use super::options::{ConfigFileOptions, DEFAULT_CONNECT, Format};
 use super::output::{ExitAnswer, print, write_json};
-use super::resolved::DEFAULT_CONNECT;
 use lockscope_base::recipe::{
     Classification, Classifier, LockKind, OwnRecipe, Recipe, RequestMode, WrittenRecipe, written,
 };

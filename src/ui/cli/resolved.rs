@@ -18,7 +18,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 use super::config::Config;
-use super::options::{EnsembleOptions, Format, Override, SharedOptions};
+use super::options::{DEFAULT_CONNECT, EnsembleOptions, Format, Override, SharedOptions};
 use crate::tui::app::Settings;
 use crate::tui::{BadTheme, Bindings, OwnCommand, Palette, PastPlace, ScreensChosen, ThemeName, TuiOptions};
 use lockscope_base::recipe::OwnRecipe;
@@ -47,8 +47,6 @@ mod auth_tests;
 
 #[cfg(test)]
 mod themes_tests;
-
-pub const DEFAULT_CONNECT: &str = "localhost:2181";
 
 pub const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 

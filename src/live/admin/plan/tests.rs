@@ -284,7 +284,10 @@ fn there_is_no_plan_for_unknown_stale_or_parent_targets() {
     assert_eq!(plan(&table, &["/b"]), Err(NoPlan::NotFound(path("/b"))));
     assert_eq!(plan(&table, &["/a"]), Err(NoPlan::NotEmpty(path("/a"))));
     let many: Vec<String> = (0..=MAX_TARGETS).map(|number| format!("/a/{number}")).collect();
-    assert_eq!(plan(&table, &many.iter().map(String::as_str).collect::<Vec<_>>()), Err(NoPlan::TooMany(101)));
+    assert_eq!(
+        plan(&table, &many.iter().map(String::as_str).collect::<Vec<_>>()),
+        Err(NoPlan::TooMany(MAX_TARGETS + 1))
+    );
     table.apply(lost(), NOW);
     assert_eq!(plan(&table, &[HEAD]), Err(NoPlan::Stale));
 }

@@ -17,8 +17,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::options::{Override, SharedOptions};
-use super::resolved::DEFAULT_CONNECT;
+use super::options::{DEFAULT_CONNECT, Override, SharedOptions};
 use super::usual_config;
 use crate::tui::{Bindings, OwnCommand, ScreensChosen};
 use entries::{Mistakes, OptionEntries, SoundEntries};

@@ -294,6 +294,11 @@ impl App {
     pub fn tags(&self) -> &Tags {
         &self.deletions.tags
     }
+
+    /// Returns whether the screen shows tags, and its keys are about them.
+    pub(super) fn shows_tags(&self) -> bool {
+        matches!(self.screen(), Screen::Queue | Screen::Locks)
+    }
 }
 
 /// The name of the node that contains the console's own queues.

@@ -47,6 +47,10 @@ pub fn page(new: impl Fn() -> PageWriter, question: &DeletionQuestion<'_>) -> Pa
     if let Some(context) = question.context {
         facts.fact("ensemble", context, Tone::Strong);
     }
+    // The answer names the context; why it may be another ensemble is said before.
+    if let Some(mark) = plan.production().filter(|mark| mark.doubt.is_some()) {
+        write_careful(&mut facts, &mark.sentence());
+    }
     match plan.nodes() {
         [only] => write_one(&mut facts, only, plan.action()),
         several_nodes => write_several(&mut facts, several_nodes, plan.action()),
@@ -149,8 +153,11 @@ fn write_several(page: &mut PageWriter, nodes: &[PlannedNode], action: Action) {
 fn consequences(nodes: &[PlannedNode]) -> Vec<Cow<'_, str>> {
     let is_of_several = nodes.iter().any(|node| node.lock != nodes[0].lock || node.lock_name != nodes[0].lock_name);
     let acquired = || nodes.iter().filter(|node| !node.acquires_next.is_empty());
-    if !is_of_several || acquired().next().is_none() {
+    if !is_of_several {
         return nodes.iter().map(|node| Cow::Borrowed(&*node.then)).collect();
+    }
+    if acquired().next().is_none() {
+        return vec![Cow::Borrowed("nobody acquires")];
     }
     acquired().map(|node| Cow::Owned(format!("{}: {}", node.lock, node.then))).collect()
 }
@@ -218,8 +225,13 @@ fn write_answers(page: &mut PageWriter, question: &DeletionQuestion<'_>) {
                     let may_work = plan.nodes().iter().any(PlannedNode::may_be_live_holder);
                     let owner = if may_work { "its owner may be at work, and " } else { "" };
                     let what = if alone { "that very node" } else { "them" };
+                    let depend = if plan.production().is_some_and(|mark| mark.doubt.is_some()) {
+                        "may depend"
+                    } else {
+                        "depend"
+                    };
                     format!(
-                        "PRODUCTION: {owner}people depend on this ensemble: type {name} and {enter} to delete {what}."
+                        "PRODUCTION: {owner}people {depend} on this ensemble: type {name} and {enter} to delete {what}."
                     )
                 }
                 Confirmation::Yes if alone => format!("{yes} deletes it, if it is still that very node."),

@@ -69,11 +69,6 @@ impl App {
         list.map_or_else(tagged, |list| list.deletable(self))
     }
 
-    /// Returns whether the screen shows tags, and its keys are about them.
-    pub(in crate::tui::app) fn shows_tags(&self) -> bool {
-        matches!(self.screen(), Screen::Queue | Screen::Locks)
-    }
-
     pub(in crate::tui::app) fn answer_plan(&mut self, key: Key) -> Update {
         // Without a layout the plan is not visible, and must not be confirmed.
         let seen = self.layout().is_some();
