@@ -29,7 +29,7 @@ use std::{fs, io};
 
 use rustix::fs::{OFlags, StatVfsMountFlags, statvfs};
 use rustix::io::Errno;
-use rustix::process::{getegid, geteuid, getgroups};
+use rustix::process::{Gid, getegid, geteuid, getgroups};
 
 #[cfg(test)]
 mod tests;
@@ -160,7 +160,7 @@ pub fn let_group_read(path: &Path) -> Result<(), FileError> {
 
 /// Returns the folder above a file that everybody may write without the sticky bit: any user can
 /// replace the file there. Returns `None` if there is none or the file does not exist. Nobody writes
-/// on a file system that is mounted read-only, such as that of a ConfigMap, whatever the mode.
+/// on a file system that is mounted read-only, such as that of a `ConfigMap`, whatever the mode.
 pub fn exposed_folder(path: &Path) -> Option<PathBuf> {
     let real = path.canonicalize().ok()?;
     let is_fixed = |folder: &Path| statvfs(folder).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY));
@@ -235,7 +235,7 @@ struct FileReader {
 
 impl FileReader {
     fn of_process() -> io::Result<Self> {
-        let others = getgroups()?.into_iter().map(|group| group.as_raw());
+        let others = getgroups()?.into_iter().map(Gid::as_raw);
         Ok(Self { uid: geteuid().as_raw(), groups: others.chain([getegid().as_raw()]).collect() })
     }
 }

@@ -223,7 +223,7 @@ impl ProtectionGuard {
             let doubt = if let Kinship::Doubtful(why) = kinship { Some(why.clone()) } else { None };
             ProductionMark { context: context.name.clone(), doubt }
         };
-        let production = related.iter().find(|(context, _)| context.production).map(|found| mark(found));
+        let production = related.iter().find(|(context, _)| context.production).map(mark);
         let has_own = related.iter().any(|(context, _)| self.is_in_force(context));
         let others = || related.iter().map(|(context, _)| context).filter(|_| !has_own);
         Protection {

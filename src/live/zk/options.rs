@@ -147,9 +147,9 @@ pub fn servers(connect: &str) -> Result<(Vec<String>, Option<String>), BadConnec
 impl ConnectString {
     /// Parses a connect string. `tls` applies to servers without a `tcp://` or `tcp+tls://` prefix.
     pub fn parse(text: &str, tls: bool) -> Result<Self, BadConnectString> {
-        let bad = |why: String| match text.contains('@') {
-            false => BadConnectString { text: text.to_owned(), why },
-            true => BadConnectString { text: without_identity(text), why: IDENTITY.to_owned() },
+        let bad = |why: String| {
+            let why = if text.contains('@') { IDENTITY.to_owned() } else { why };
+            BadConnectString { text: without_identity(text), why }
         };
         let text = text.trim();
         if text.is_empty() {

@@ -127,10 +127,14 @@ fn write_several(page: &mut PageWriter, nodes: &[PlannedNode], action: Action) {
     page.fact("all", &summary(nodes), Tone::Strong);
     // A risk or a consequence that several nodes share is written once.
     let (risks, more_risks) = once(nodes.iter().flat_map(|node| node.risks.iter().map(String::as_str)));
-    risks.into_iter().for_each(|risk| write_careful(page, risk));
+    for risk in risks {
+        write_careful(page, risk);
+    }
     let consequences = consequences(nodes);
     let (thens, more_thens) = once(consequences.iter().map(|then| &**then));
-    thens.into_iter().for_each(|then| page.fact("then", then, Tone::Text));
+    for then in thens {
+        page.fact("then", then, Tone::Text);
+    }
     if more_risks + more_thens > 0 {
         page.fact("", &format!("and {} more", plural(more_risks + more_thens, "sentence", "sentences")), Tone::Text);
     }

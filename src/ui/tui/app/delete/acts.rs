@@ -201,12 +201,11 @@ impl App {
         if let Some(why) = filter.wrong() {
             return self.show_failure(why.to_owned());
         }
-        let locks: Vec<LockId> = match self.screen() {
-            Screen::Queue => self.live.open_lock().map(LockQueue::id).into_iter().collect(),
-            _ => {
-                let rows = self.live.lock_rows();
-                (0..rows.len()).filter_map(|rank| rows.id(rank)).collect()
-            }
+        let locks: Vec<LockId> = if self.screen() == Screen::Queue {
+            self.live.open_lock().map(LockQueue::id).into_iter().collect()
+        } else {
+            let rows = self.live.lock_rows();
+            (0..rows.len()).filter_map(|rank| rows.id(rank)).collect()
         };
         let (now, table, mut found, mut more) = (self.wall, self.live.table(), Vec::new(), 0);
         for lock in locks.into_iter().filter_map(|id| table.lock(id)) {
