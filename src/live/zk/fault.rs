@@ -393,7 +393,7 @@ pub enum ReplyFault {
     /// More watch events than in-flight ones for nodes that the session does not watch.
     #[error("sent {0} watch events for nodes that nobody watches: {ADVICE}")]
     Unwatched(u64),
-    /// An event above [`MAX_EVENT`], or with more than [`MAX_EVENT_LEVELS`].
+    /// An event above `MAX_EVENT`, or with more than `MAX_EVENT_LEVELS`.
     #[error("sent a watch event for a path of more than 1 MiB or 1024 levels: {ADVICE}")]
     EventTooLarge,
     /// A frame that continues after its content.
