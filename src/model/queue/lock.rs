@@ -412,8 +412,9 @@ impl LockQueue {
         let class =
             if contender.role == Role::Queue && self.family().kind() == LockKind::Semaphore { 1_i64 << 40 } else { 0 };
         let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
-        // An unread contender came after all others. Its stand-in for the czxid counts down.
-        let czxid = if contender.is_read() { contender.czxid.0 } else { NOT_READ - contender.czxid.0 };
+        // An unread contender came after all others. Its stand-in for the czxid counts down. A server
+        // that follows no protocol may send any negative number for it.
+        let czxid = if contender.is_read() { contender.czxid.0 } else { NOT_READ.saturating_sub(contender.czxid.0) };
         OrderKey { ordinal: class + number, czxid, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
     }
 }

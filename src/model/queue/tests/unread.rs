@@ -3,7 +3,7 @@
 use super::fixture::TableFixture;
 use crate::queue::{Change, ContenderState, HoldBounds, LockEvent, LockTable};
 use crate::testing::{path, uuid};
-use lockscope_base::znode::ZnodePath;
+use lockscope_base::znode::{Node, ZnodePath, ZnodeStat, Zxid};
 
 const QUEUE: &str = "/q/_c_c3d2e1f0-0000-4000-8000-000000000000-lock-";
 
@@ -134,4 +134,16 @@ fn a_contender_with_a_reused_name_that_is_read_after_a_cut_has_no_times() {
     world.apply(Change::Synced);
     let holder = first(&world.table).first_holder().expect("a holder").clone();
     assert_eq!((holder.enqueued_at(), holder.acquired_at(), holder.is_read()), (None, None, true));
+}
+
+#[test]
+fn a_node_with_the_lowest_number_for_its_transaction_has_a_place() {
+    let mut world = TableFixture::new();
+    let own = world.create(QUEUE, 7);
+    let Change::Seen { path, node } = world.observed(&own) else { panic!("the node is there") };
+    for czxid in [i64::MIN, i64::MIN + 1, -1] {
+        let stat = ZnodeStat { czxid: Zxid(czxid), ..node.stat };
+        world.apply(Change::Seen { path: path.clone(), node: Node { stat, data: node.data.clone() } });
+        assert_eq!(world.table.contender_count(), 1, "{czxid}");
+    }
 }
