@@ -48,6 +48,8 @@ struct Counts {
     removals: AtomicU64,
     sent: AtomicU64,
     nodes: AtomicU64,
+    /// The answers that wait for their turn among the events.
+    waiting: AtomicU64,
 }
 
 impl std::fmt::Debug for HostileServer {
@@ -111,7 +113,10 @@ impl Connection {
             if self.flood == Flood::Drip && lists(head.op) {
                 return self.drip(&out, &answer);
             }
-            self.send(&out, &answer)?;
+            self.counts.waiting.fetch_add(1, Ordering::Relaxed);
+            let sent = self.send(&out, &answer);
+            self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
+            sent?;
             if self.flood == Flood::Watched && lists(head.op) && !std::mem::replace(&mut is_flooding, true) {
                 let (flood, counts, out) = (self.flood, Arc::clone(&self.counts), Arc::clone(&out));
                 thread::spawn(move || Self { flood, counts }.send_events(&out, "/locks/orders/lock-00000"));
@@ -128,6 +133,10 @@ impl Connection {
         let mut events = Vec::new();
         put_events(&mut events, path, EVENTS);
         loop {
+            // The lock is not fair: without this the answers could wait for ever.
+            while self.counts.waiting.load(Ordering::Relaxed) > 0 {
+                thread::yield_now();
+            }
             self.send(out, &events)?;
         }
     }
