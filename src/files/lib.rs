@@ -218,7 +218,7 @@ fn checked(file: File, guard: Sensitivity) -> Result<File, FileError> {
     Ok(file)
 }
 
-/// Who may use a file.
+/// The owner, the group and the permission bits of a file.
 #[derive(Clone, Copy, Debug)]
 struct FileAccess {
     uid: u32,
@@ -226,7 +226,7 @@ struct FileAccess {
     mode: u32,
 }
 
-/// Who reads a file.
+/// The user and the groups of a process.
 #[derive(Clone, Debug)]
 struct FileReader {
     uid: u32,

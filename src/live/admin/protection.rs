@@ -225,7 +225,11 @@ impl ProtectionGuard {
         };
         let production = related.iter().find(|(context, _)| context.production).map(mark);
         let has_own = related.iter().any(|(context, _)| self.is_in_force(context));
-        let others = || related.iter().map(|(context, _)| context).filter(|_| !has_own);
+        // A doubt asks a question. It refuses nothing, and chooses no log.
+        let others = || {
+            let same = related.iter().filter(|(_, kinship)| *kinship == Kinship::Same);
+            same.map(|(context, _)| context).filter(|_| !has_own)
+        };
         Protection {
             production,
             read_only: others().find(|context| context.read_only).map(|context| context.name.clone()),

@@ -183,8 +183,8 @@ const CLIENT_HELLO: &[u8] = &[
 /// few seconds at most.
 async fn why_closed(server: &ServerAddress) -> ServerFault {
     if server.tls {
-        // It is asked nothing in plain text: anybody on the way could answer, and lead the user away
-        // from TLS.
+        // A question in plain text could be answered by anybody on the way, who could lead the user
+        // away from TLS.
         return match converse(server, CLIENT_HELLO).await {
             Ok(answer) if is_tls(&answer) => ServerFault::Closes,
             Ok(_) => ServerFault::EndsTls,

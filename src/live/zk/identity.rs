@@ -158,29 +158,29 @@ impl ReachedEnsemble {
 
     /// Returns whether this is the ensemble that `other` names, of which `kept` was known earlier.
     ///
-    /// An address of both connect strings is proof. What was learnt from servers, or earlier, is
-    /// proof unless the nodes tell otherwise. Nodes without a common address are proof too: a proxy
-    /// may stand between.
+    /// A common address of now is proof, and so are nodes without one: a proxy may stand between. An
+    /// address of earlier is proof unless the nodes are others: then either may have changed since.
     pub fn kinship(&self, other: &NamedEnsemble, kept: Option<&EnsembleIdentity>) -> Kinship {
         if !self.named.name.overlaps(&other.name) {
             return Kinship::Other;
         }
-        if self.named.name.shares_nodes(&other.name) || !self.named.addresses.is_disjoint(&other.addresses) {
+        let is_ours =
+            |address: &SocketAddr| self.named.addresses.contains(address) || self.configured.contains(address);
+        if self.named.name.shares_nodes(&other.name) || other.addresses.iter().any(is_ours) {
             return Kinship::Same;
         }
         let landmarks = kept.map_or(&[][..], |kept| &kept.landmarks);
-        let mut compared = landmarks.iter().filter_map(|landmark| self.compared.get(landmark));
-        match (compared.clone().any(|is_here| *is_here), compared.next()) {
-            (true, _) => return Kinship::Same,
-            (false, Some(_)) => return Kinship::Other,
-            (false, None) => {}
+        let compared: Vec<bool> =
+            landmarks.iter().filter_map(|landmark| self.compared.get(landmark)).copied().collect();
+        let had_address = kept.is_some_and(|kept| kept.addresses.iter().any(is_ours));
+        match (compared.contains(&true), had_address, compared.is_empty()) {
+            (true, ..) | (false, true, true) => Kinship::Same,
+            (false, true, false) => {
+                Kinship::Doubtful("an address here was one of its, and the nodes are others".to_owned())
+            }
+            (false, false, false) => Kinship::Other,
+            (false, false, true) => self.doubt(other, kept.is_some()).map_or(Kinship::Other, Kinship::Doubtful),
         }
-        let theirs: BTreeSet<SocketAddr> =
-            other.addresses.iter().chain(kept.iter().flat_map(|kept| &kept.addresses)).copied().collect();
-        if theirs.iter().any(|address| self.named.addresses.contains(address) || self.configured.contains(address)) {
-            return Kinship::Same;
-        }
-        self.doubt(other, kept.is_some()).map_or(Kinship::Other, Kinship::Doubtful)
     }
 
     /// Returns why it cannot be told whether this is the other ensemble.

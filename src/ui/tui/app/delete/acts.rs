@@ -223,7 +223,8 @@ impl App {
                 }
             }
         }
-        if self.screen() == Screen::Locks {
+        // Without a contender, a later tag belongs to the lock that is open then.
+        if self.screen() == Screen::Locks && !found.is_empty() {
             self.deletions.tags.keep_in_all();
         }
         self.tag_each(found, more);
