@@ -4,7 +4,8 @@
 //! [`TableAt`] joins a [`LockTable`](crate::queue::LockTable) with its
 //! [`ServerView`](crate::server_view::ServerView). [`Diagnosis`] turns both into [`Finding`]s:
 //! `checks` has the check of each kind, and `finding` one row per kind. [`Waits`] is the graph of
-//! sessions that wait for each other, across locks.
+//! sessions that wait for each other, across locks. [`cross_waits`] finds clients that wait for each
+//! other across ensembles.
 //!
 //! # What is found
 //!
@@ -16,7 +17,7 @@
 //! - An owner that is dead or silent: `expiring-holder`, `silent-holder`, `ghost`, `adopted-node`,
 //!   `head-changed-by-expiry`.
 //! - A process that hangs: `idle-holder`, `stuck`.
-//! - Sessions that wait in a cycle: `deadlock`.
+//! - Sessions that wait in a cycle: `deadlock`; over several ensembles, `cross-deadlock`.
 //! - A fault in the tree: `sequence-overflow`, `empty-parent`, `persistent-contender`,
 //!   `foreign-child`.
 //! - Watches that are left behind: `leaked-watch`.
@@ -40,6 +41,7 @@
 //! [`LastLook`] says what was looked at and what is still open, and a finding ends only by a look that
 //! would have shown it.
 
+mod across;
 mod checks;
 mod context;
 mod diagnosis;
@@ -60,6 +62,10 @@ mod thresholds;
 mod waits;
 
 pub use crate::queue::is_likely_election;
+pub use across::{
+    AcrossEnsembles, CrossWaitsByEnsemble, EnsembleClaims, cross_waits, crossed_now, describe_cross_step,
+    standing_cross_cycles,
+};
 pub use diagnosis::{Diagnosis, FindingChanges};
 pub use facts::{AwaitedBy, HeldBy, OwnerFacts, OwnerState, TableAt, Unaware, WatchTarget};
 pub use finding::{Code, Finding, MAX_TITLE_WIDTH, Severity};

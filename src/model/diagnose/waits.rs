@@ -275,7 +275,7 @@ impl<'a> Graph<'a> {
 
 /// Returns whether the lock has holders that may block others. Candidates in an election and
 /// members of a registry are not blocked.
-fn may_block(queue: &LockQueue) -> bool {
+pub fn may_block(queue: &LockQueue) -> bool {
     queue.holding() > 0 && !by_recipe(queue) && !is_registry(queue)
 }
 

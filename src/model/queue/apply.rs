@@ -42,11 +42,11 @@ use lockscope_base::znode::{Node, Sequence, Timestamp, ZnodePath, ZnodeStat, Zxi
 
 /// Returns when the server sent the information behind a change that arrived at `now`.
 ///
-/// Returns `None` for two changes that carry no such time: the loss of a connection is noticed only
+/// Returns `None` for changes that carry no such time: the loss of a connection is noticed only
 /// after it happened, and a survey uses connections of its own.
 fn server_sent_at(change: &Change, now: Timestamp) -> Option<Timestamp> {
     match change {
-        Change::Connection(_) | Change::Surveyed { .. } | Change::Compared { .. } => None,
+        Change::Connection(_) | Change::Surveyed { .. } | Change::Compared { .. } | Change::Crossed { .. } => None,
         Change::Heard { at } => Some(now.min(*at)),
         _ => Some(now),
     }
@@ -111,6 +111,7 @@ impl LockTable {
             }
             Change::Heard { .. } => {}
             Change::Compared { comparison } => self.compared = Some(comparison),
+            Change::Crossed { waits } => self.crossed = Some(waits),
             Change::Connection(state) => self.connection_changed(state, now, &mut out),
             Change::Syncing => self.begin_sync(),
             Change::Synced => self.end_sync(now, &mut out),
@@ -568,7 +569,8 @@ impl LockTable {
         let mut table = table.with_recipes(self.own_recipes()).with_expectations(self.elections.expectations());
         table.connection = ConnectionState::default();
         // What the servers said then is no answer of now.
-        (table.clients.view, table.compared, table.clients.pending_ends) = (Arc::default(), None, Box::default());
+        (table.clients.view, table.clients.pending_ends) = (Arc::default(), Box::default());
+        (table.compared, table.crossed) = (None, None);
         table.samples.clear();
         table.leave_out(|table, path| {
             let is_below = roots.is_empty() || roots.iter().any(|root| path.is_within(root));

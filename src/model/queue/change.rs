@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::crossed::CrossWaits;
 use super::event::SessionAtEnd;
 use crate::server_view::{MemberComparison, ServerView};
 use lockscope_base::znode::{Node, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
@@ -100,6 +101,11 @@ pub enum Change {
     Compared {
         /// What the members showed.
         comparison: Arc<MemberComparison>,
+    },
+    /// The clients of several ensembles were compared.
+    Crossed {
+        /// The cycles of waits in which this ensemble takes part.
+        waits: Arc<CrossWaits>,
     },
 }
 

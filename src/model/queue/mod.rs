@@ -32,6 +32,7 @@
 //!   queue node to its lease. `parent` has the nodes that contenders stand below.
 //! - `client_identity`, `sessions` and `election::record` have what is remembered of clients and
 //!   leaders.
+//! - `crossed` has what other ensembles tell of clients that also wait here.
 //! - `compact` has the collections that keep all this small.
 //!
 //! The parts of the table that answer for themselves, from the bottom up: `clients` knows the
@@ -54,6 +55,7 @@ mod client_identity;
 mod clients;
 mod compact;
 mod contender;
+mod crossed;
 mod election;
 mod emptied;
 mod event;
@@ -71,6 +73,7 @@ pub use change::{Change, ConnectionState, Deleter, NO_ANSWER, NO_SUCH_NODE};
 pub use client_identity::{ClientIdentity, host_of};
 pub use clients::Clients;
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
+pub use crossed::{CrossCycle, CrossNode, CrossStep, CrossWaits, SameClient};
 pub use election::{
     ChangesOfLeader, Departure, DepartureEnd, ElectionKind, ElectionRecord, Elections, Expectation, LedBefore,
     is_empty_election, is_likely_election,

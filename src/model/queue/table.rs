@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::clients::Clients;
 use super::compact::OrderKey;
 use super::contender::DeletedNodes;
+use super::crossed::CrossWaits;
 use super::election::Elections;
 use super::handover::Handover;
 use super::hold::{Clock, HoldBounds};
@@ -29,8 +30,8 @@ use super::lock::{LockKey, key_of};
 use super::parent::{ChildListing, Children, Locks, Parent, ParentNode, ParentSamples, Samples, is_searched};
 use super::sessions::{PendingEnd, PendingEnds};
 use super::{
-    ClientIdentity, ConnectionState, Contender, ElectionKind, Expectation, Happening, LedBefore, LockEvent, LockId,
-    LockQueue, RunsOfOne, SampledCounts, SessionExpired, TakenAgain, Totals,
+    ClientIdentity, ConnectionState, Contender, ContenderRow, ElectionKind, Expectation, Happening, LedBefore,
+    LockEvent, LockId, LockQueue, RunsOfOne, SampledCounts, SessionExpired, TakenAgain, Totals,
 };
 use crate::ensemble::EnsembleLine;
 use crate::server_view::{MemberComparison, ServerView, SessionTiming, ViewExtras};
@@ -88,6 +89,9 @@ pub struct LockTable {
     /// soon.
     #[serde(skip)]
     pub(super) compared: Option<Arc<MemberComparison>>,
+    /// What the last comparison of several ensembles said. Left out like `compared`.
+    #[serde(skip)]
+    pub(super) crossed: Option<Arc<CrossWaits>>,
 }
 
 /// How far the table is in step with the ensemble.
@@ -231,6 +235,11 @@ impl LockTable {
     /// Returns the last comparison of the members' trees.
     pub fn compared(&self) -> Option<&MemberComparison> {
         self.compared.as_deref()
+    }
+
+    /// Returns the cycles of waits over several ensembles, as of the last comparison.
+    pub fn crossed(&self) -> Option<&CrossWaits> {
+        self.crossed.as_deref()
     }
 
     /// Returns the nodes that the server refuses to show, each with the server's reason.
@@ -482,10 +491,14 @@ impl LockTable {
 
     /// Returns the contender with this node. A semaphore's holders stand below another parent than
     /// its waiters.
-    fn standing_at<'a>(&'a self, queue: &'a LockQueue, node: &str) -> Option<&'a Contender> {
+    pub fn row_of<'a>(&'a self, queue: &'a LockQueue, node: &str) -> Option<ContenderRow<'a>> {
         let paths = [queue.queue_path().child(node), queue.lease_parent().child(node), queue.path().clone()];
         let found = paths.iter().filter_map(|path| self.position(path)).find(|(id, _)| *id == queue.id())?;
-        queue.row(found.1).map(|row| row.contender).filter(|contender| &*contender.node == node)
+        queue.row(found.1).filter(|row| &*row.contender.node == node)
+    }
+
+    fn standing_at<'a>(&'a self, queue: &'a LockQueue, node: &str) -> Option<&'a Contender> {
+        self.row_of(queue, node).map(|row| row.contender)
     }
 
     /// Remembers who waits for single-node locks, if the lists of watches are new: these waiters

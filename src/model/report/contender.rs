@@ -144,6 +144,13 @@ pub struct ClientFacts {
     client_last_seen_at: Option<String>,
 }
 
+impl ClientFacts {
+    /// Returns the client's name, or else its address now or at last.
+    pub fn telling(&self) -> Option<&str> {
+        self.client_name.as_deref().or(self.client.as_deref()).or(self.was_client.as_deref())
+    }
+}
+
 impl From<&ClientIdentity> for ClientFacts {
     fn from(identity: &ClientIdentity) -> Self {
         let ClientIdentity { name, address, last_listed, .. } = identity;

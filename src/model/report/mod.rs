@@ -14,6 +14,7 @@
 mod contender;
 mod ensemble;
 mod finding;
+mod found;
 pub mod json;
 pub mod lines;
 mod nagios;
@@ -22,6 +23,7 @@ mod snapshot;
 pub use contender::{ClientFacts, SessionFacts, WaitFacts};
 pub use ensemble::{EnsembleEventFacts, EnsembleEventLine, MemberFacts, MembersFacts, ReportedEnsemble};
 pub use finding::{CheckReport, FindingLine};
+pub use found::{FoundFacts, FoundIn, find_text};
 pub use json::rfc3339;
 pub use lines::{GapLine, HappeningLine, Initial, InitialLine, SampleFacts, SampleLine};
 pub use nagios::{ServiceStatus, StatusLine};

@@ -19,6 +19,7 @@ use super::check::CheckOptions;
 use super::contend::{CompareOptions, ContendOptions};
 use super::delete::DeleteOptions;
 use super::demo::{DemoOptions, SandboxOptions};
+use super::find::FindOptions;
 use super::history::{HistoryOptions, ReportCommand};
 use super::import::ImportCommand;
 use super::options::{
@@ -113,6 +114,13 @@ pub(super) enum CliCommand {
     /// Reads everything below the roots and prints it: a table for people, or one JSON object for
     /// programs.
     Snapshot(SnapshotOptions),
+    /// Find locks, holders and waiters by any part of them, in one ensemble or all
+    ///
+    /// Reads everything below the roots once and prints each lock whose path contains the text, and each contender
+    /// whose node, session, name, address or data does, in upper or lower case: at most 10,000. With --all-contexts,
+    /// searches every ensemble of the config file; with --store, recordings. Exits with 1 when nothing was found, and
+    /// with 2 when an ensemble could not be reached.
+    Find(FindOptions),
     /// Compare the members of the ensemble
     ///
     /// Asks every member about itself, and reads the parents of the locks below the roots on each member of --connect,

@@ -5,7 +5,7 @@ use std::io;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
-use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
@@ -24,8 +24,8 @@ use super::{options, past, several};
 use lockscope_base::time::now;
 use lockscope_base::znode::Timestamp;
 use lockscope_live::zk::EnsembleAddress;
-use lockscope_model::diagnose::{Diagnosis, Severity};
-use lockscope_model::queue::LockTable;
+use lockscope_model::diagnose::{Diagnosis, EnsembleClaims, Severity, TableAt, cross_waits};
+use lockscope_model::queue::{Change, LockTable};
 use lockscope_model::report::{CheckReport, ReportedEnsemble, ServiceStatus, StatusLine, lines};
 use lockscope_model::text::human;
 use lockscope_model::text::human::date_and_time;
@@ -159,12 +159,7 @@ async fn run_each(
 ) -> anyhow::Result<ExitAnswer> {
     let mut failures = Failures::of(contexts.len());
     let mut answer = ExitAnswer::Yes;
-    let look = |settings: ResolvedOptions| async move {
-        let looked = look_live(&settings, options).await?;
-        Ok((settings, looked))
-    };
-    let mut looked = pin!(several::results(contexts, look));
-    while let Some((name, looked)) = looked.next().await {
+    for (name, looked) in look_at_each(contexts, options).await {
         let checked = looked.and_then(|(settings, looked)| print_check(&settings, options, &looked, out));
         match checked {
             Ok(ExitAnswer::No) => answer = ExitAnswer::No,
@@ -175,6 +170,33 @@ async fn run_each(
     }
     failures.end()?;
     Ok(answer)
+}
+
+/// A context, and what was found in it.
+type CheckedContext = (String, anyhow::Result<(ResolvedOptions, CheckedEnsemble)>);
+
+/// Looks at each context, and then for clients that wait for each other across them. Returns all in
+/// the order of the contexts.
+async fn look_at_each(contexts: Vec<InContext>, options: &CheckOptions) -> Vec<CheckedContext> {
+    let look = |settings: ResolvedOptions| async move {
+        let looked = read_state(&settings, options).await?;
+        Ok((settings, looked))
+    };
+    let mut all: Vec<CheckedContext> = several::results(contexts, look).collect().await;
+    let seen = all.iter().filter_map(|(name, looked)| {
+        let CheckedEnsemble { table, at, .. } = &looked.as_ref().ok()?.1;
+        Some((Arc::from(name.as_str()), EnsembleClaims::of(TableAt::new(table, *at))))
+    });
+    let claims: Vec<(Arc<str>, EnsembleClaims)> = seen.collect();
+    let crossed = cross_waits(claims.iter().map(|(name, claims)| (name, claims)), now());
+    for (name, looked) in &mut all {
+        let Some((waits, (_, looked))) = crossed.get(name.as_str()).zip(looked.as_mut().ok()) else { continue };
+        let CheckedEnsemble { table, diagnosis, at, .. } = looked;
+        *at = waits.at;
+        table.apply(Change::Crossed { waits: Arc::new(waits.clone()) }, *at);
+        diagnosis.examine(table, *at);
+    }
+    all
 }
 
 fn print_check(
@@ -226,9 +248,12 @@ fn print_status(line: &StatusLine, out: &mut impl Write) -> ExitAnswer {
 
 /// Prints one line for Nagios about all contexts, as [`run_for_nagios`] does.
 async fn run_each_for_nagios(contexts: Vec<InContext>, options: &CheckOptions, out: &mut impl Write) -> ExitAnswer {
-    let look = |settings: ResolvedOptions| async move { status(&settings, options).await };
-    let lines = several::results(contexts, look).map(|(name, line)| (name, known(line)));
-    print_status(&StatusLine::of_all(&lines.collect::<Vec<_>>().await), out)
+    let line = |(name, looked): CheckedContext| {
+        let line = looked.and_then(|(settings, looked)| status_of(looked, &settings, options));
+        (name, known(line))
+    };
+    let lines: Vec<_> = look_at_each(contexts, options).await.into_iter().map(line).collect();
+    print_status(&StatusLine::of_all(&lines), out)
 }
 
 /// Returns whether these words ask for a line for Nagios, even if they are no valid command line.

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::record_exports::SpanExport;
 use super::resolved::ResolvedOptions;
+use super::several::OneOfEnsembles;
 use super::table_event::{ExaminationPace, TableEvent, ToldEnsemble, UnreportedFindings};
 use crate::cli::output;
 use lockscope_base::time::now;
@@ -109,6 +110,8 @@ pub struct LiveTable {
     told_ensemble: ToldEnsemble,
     /// Where changes are recorded and counted.
     recording: Option<Box<TableRecording>>,
+    /// The ensembles that are followed together with this one.
+    others: Option<OneOfEnsembles>,
 }
 
 impl LiveTable {
@@ -152,7 +155,14 @@ impl LiveTable {
             unreported: UnreportedFindings::default(),
             told_ensemble: ToldEnsemble::default(),
             recording: None,
+            others: None,
         })
+    }
+
+    /// Looks for clients that wait for each other here and in the ensembles that are followed together
+    /// with this one.
+    pub fn compare_with(&mut self, others: OneOfEnsembles) {
+        self.others = Some(others);
     }
 
     /// Takes from a recording of the same ensemble since when locks are held and waited for, and who
@@ -273,6 +283,10 @@ impl LiveTable {
 
     /// Looks for findings; new and cleared ones are reported next.
     fn examine(&mut self) {
+        let told = self.others.as_ref().and_then(|others| others.exchange(self.live.table(), now()));
+        if let Some(waits) = told {
+            self.apply(Change::Crossed { waits }, now());
+        }
         let recorder = self.recording.as_deref_mut().and_then(TableRecording::batches);
         if let Some(looked) = self.live.diagnose(now(), recorder) {
             if let Some(spans) = self.recording.as_deref_mut().and_then(|recording| recording.spans.as_mut()) {

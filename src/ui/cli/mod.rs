@@ -17,6 +17,7 @@ mod console_options;
 mod contend;
 mod delete;
 mod demo;
+mod find;
 mod history;
 mod import;
 mod limits;
@@ -112,6 +113,12 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
             Chosen::One(settings) => snapshot::run(*settings, &mut io::stdout().lock()).await,
             Chosen::Several(several, format) => snapshot::run_each(several, format, &mut io::stdout().lock()).await,
         },
+        CliCommand::Find(options) if !options.past.store.is_empty() => {
+            find::run_past(&resolve_past(options.read.shared())?, &options, &mut io::stdout().lock())
+        }
+        CliCommand::Find(options) => {
+            find::run(choose(options.read.shared())?, &options, &mut io::stdout().lock()).await
+        }
         CliCommand::Members(options) => {
             let settings = resolve(options.read.shared())?;
             let done = snapshot::run_members(&settings, &options, &mut io::stdout().lock()).await;

@@ -145,7 +145,7 @@ pub(super) struct EnsembleOptions {
     #[arg(
         long,
         value_name = "NAME[,...]",
-        help = "Use the options of this context of the config file; the screen, snapshot, watch, check and record take several, as in a,b [env: LOCKSCOPE_CONTEXT]"
+        help = "Use the options of this context of the config file; the screen, snapshot, find, watch, check and record take several, as in a,b [env: LOCKSCOPE_CONTEXT]"
     )]
     #[serde(skip)]
     pub context: Option<String>,

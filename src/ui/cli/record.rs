@@ -12,6 +12,7 @@
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -30,7 +31,7 @@ use super::options::{ChangeOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::output::{ExitAnswer, MayPass, Signals, json_of, note, ready, reloading, send, stopping};
 use super::record_exports::{MetricsOptions, OtlpOptions, Questions, SharedExporter};
 use super::resolved::ResolvedOptions;
-use super::several::InContext;
+use super::several::{InContext, OneOfEnsembles};
 use super::table_event::UnreadableNotices;
 use super::{options, several};
 use lockscope_base::time::{Backoff, now};
@@ -38,6 +39,7 @@ use lockscope_base::znode::{Timestamp, Zxid};
 use lockscope_live::admin::audit::{AuditEntry, AuditFollower};
 use lockscope_live::exporter::ScrapeKind;
 use lockscope_live::zk::EnsembleAddress;
+use lockscope_model::diagnose::AcrossEnsembles;
 use lockscope_model::report::{ReportedEnsemble, rfc3339};
 use lockscope_past::record::tables::RecordedDeletion;
 use lockscope_past::record::{Bounds, RecordOptions, Recorder, RecordingEnd, Rotation};
@@ -145,7 +147,7 @@ pub async fn run_one(
     command: &RecordCommand,
     read_settings: impl Fn() -> anyhow::Result<ResolvedOptions>,
 ) -> anyhow::Result<ExitAnswer> {
-    run(command, read_settings, &mut Questions::Own(None), &mut tokio::io::stdout()).await
+    run(command, read_settings, &mut Questions::Own(None), None, &mut tokio::io::stdout()).await
 }
 
 /// Records until SIGINT or SIGTERM. On SIGHUP `read_settings` reads the settings again; invalid
@@ -154,6 +156,7 @@ async fn run(
     command: &RecordCommand,
     read_settings: impl Fn() -> anyhow::Result<ResolvedOptions>,
     questions: &mut Questions,
+    across: Option<&Arc<Mutex<AcrossEnsembles>>>,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<ExitAnswer> {
     let mut signals = Signals::listen()?;
@@ -183,6 +186,9 @@ async fn run(
     let mut recording = TableRecording { recorder, counters: command.metrics.counters(spans.is_some()), spans };
     loop {
         let mut live = LiveTable::start_to_record(&settings, recording)?;
+        if let (Some(across), Some(name)) = (across, settings.label()) {
+            live.compare_with(OneOfEnsembles::new(name, across));
+        }
         ready(&status(&settings));
         let end = record(&mut live, &settings, &mut deletions, questions, &reload, &mut signals).await;
         if !matches!(end, Ok(RunEnd::Reload(_))) {
@@ -332,12 +338,13 @@ pub async fn run_each(
             .with_context(|| format!("cannot create the folder {}: name a folder with --store", folder.display()))?;
     }
     let all = contexts.len();
+    let across = Arc::default();
     let mut tasks = JoinSet::new();
     for InContext { name, .. } in contexts {
         let store = command.store.as_deref().map(|folder| file_of(folder, &name));
         let questions = exporter.as_mut().map_or(Questions::Own(None), |exporter| exporter.add(&name));
         let command = RecordCommand { store, ..command.clone() };
-        tasks.spawn(keep_recording(name, command, given.clone(), questions));
+        tasks.spawn(keep_recording(name, command, given.clone(), questions, Arc::clone(&across)));
     }
     let _answering = exporter.map(|exporter| AbortOnDropHandle::new(tokio::spawn(exporter.answer(command.metrics))));
     let mut failed = Vec::new();
@@ -362,11 +369,12 @@ async fn keep_recording(
     command: RecordCommand,
     given: SharedOptions,
     mut questions: Questions,
+    across: Arc<Mutex<AcrossEnsembles>>,
 ) -> Option<String> {
     let mut backoff = Backoff::new(RETRY.0, RETRY.1);
     loop {
         let settings = || several::again(&given, &name);
-        match Box::pin(run(&command, settings, &mut questions, &mut tokio::io::stdout())).await {
+        match Box::pin(run(&command, settings, &mut questions, Some(&across), &mut tokio::io::stdout())).await {
             Ok(ExitAnswer::No) => return Some(name),
             Ok(_) => return None,
             Err(error) if error.is::<MayPass>() => {

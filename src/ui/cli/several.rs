@@ -2,7 +2,7 @@
 
 use std::io;
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{bail, ensure};
 use futures::stream;
@@ -16,7 +16,9 @@ use super::resolved::{Environment, ResolvedOptions};
 use super::{environment, output, read_config, resolve_options, start_log, usual_config, warnings, with_theme};
 use crate::tui;
 use crate::tui::EnsembleWatchOptions;
-use lockscope_base::znode::escaped;
+use lockscope_base::znode::{Timestamp, escaped};
+use lockscope_model::diagnose::{AcrossEnsembles, EnsembleClaims, TableAt, crossed_now};
+use lockscope_model::queue::{CrossWaits, LockTable};
 use lockscope_model::report::{ReportedEnsemble, SCHEMA};
 
 /// The ensembles that a command works on.
@@ -82,7 +84,7 @@ pub fn is_several(options: &EnsembleOptions, environment: &Environment) -> bool 
 pub fn refuse(options: &EnsembleOptions, environment: &Environment) -> anyhow::Result<()> {
     ensure!(
         !is_several(options, environment),
-        "this works on one ensemble: name one context; the screen, snapshot, watch, check and record take several"
+        "this works on one ensemble: name one context; the screen, snapshot, find, watch, check and record take several"
     );
     Ok(())
 }
@@ -147,6 +149,35 @@ fn names(options: &EnsembleOptions, environment: &Environment, config: &Config) 
     Ok(names)
 }
 
+/// One of several ensembles that are followed together: it tells what its clients claim, and is told
+/// in which cycles of waits over the ensembles they take part.
+#[derive(Debug)]
+pub struct OneOfEnsembles {
+    name: Arc<str>,
+    all: Arc<Mutex<AcrossEnsembles>>,
+}
+
+impl OneOfEnsembles {
+    pub fn new(name: &str, all: &Arc<Mutex<AcrossEnsembles>>) -> Self {
+        Self { name: name.into(), all: Arc::clone(all) }
+    }
+
+    /// Tells the claims of a table. Returns what it has to be told, if that is news.
+    pub fn exchange(&self, table: &LockTable, now: Timestamp) -> Option<Arc<CrossWaits>> {
+        let claims = EnsembleClaims::of(TableAt::new(table, now));
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.take(Arc::clone(&self.name), claims);
+        all.compare(now);
+        crossed_now(all.told().get(&self.name), &self.name, table, now)
+    }
+}
+
+impl Drop for OneOfEnsembles {
+    fn drop(&mut self) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).forget(&self.name);
+    }
+}
+
 /// The most contexts that are read at the same time.
 const MAX_AT_ONCE: usize = 64;
 
@@ -178,13 +209,18 @@ impl Failures {
         format: Format,
         out: &mut impl Write,
     ) -> anyhow::Result<()> {
+        self.name(name, error);
         let error = format!("{error:#}");
-        self.names.push(name.to_owned());
-        output::note(&format!("{name}: {error}"));
         output::print(out, |out| match format {
             Format::Json => output::write_json_of(out, Some(name), &EnsembleFailure { schema: SCHEMA, error: &error }),
             Format::Table => writeln!(out, "{name}: not seen: {}", escaped(&error)),
         })
+    }
+
+    /// Names a context that could not be reached on standard error.
+    pub fn name(&mut self, name: &str, error: &anyhow::Error) {
+        self.names.push(name.to_owned());
+        output::note(&format!("{name}: {error:#}"));
     }
 
     /// Fails if a context could not be reached.

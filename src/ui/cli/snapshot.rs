@@ -96,12 +96,12 @@ fn print_past(
 }
 
 /// The locks of one ensemble, as they were read.
-struct ReadLocks {
-    settings: ResolvedOptions,
+pub(super) struct ReadLocks {
+    pub settings: ResolvedOptions,
     ensemble: ReportedEnsemble,
-    locks: LockTable,
+    pub locks: LockTable,
     diagnosis: Diagnosis,
-    at: Timestamp,
+    pub at: Timestamp,
 }
 
 /// Reads everything, prints it and ends the session. An unreadable root is named in the output; the
@@ -128,7 +128,8 @@ pub async fn run_each(contexts: Vec<InContext>, format: Format, out: &mut impl W
     Ok(ExitAnswer::Yes)
 }
 
-async fn take(settings: ResolvedOptions) -> anyhow::Result<ReadLocks> {
+/// Reads everything, and ends the session.
+pub(super) async fn take(settings: ResolvedOptions) -> anyhow::Result<ReadLocks> {
     let options = settings.survey_options()?;
     let mut live = LiveTable::start(&settings)?;
     let asking = tokio::spawn(survey(options, live.survey_until()));

@@ -7,6 +7,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -21,7 +22,7 @@ use super::options::{Format, ReadOptions};
 use super::output::{ExitAnswer, interrupted, json_of, note, send};
 use super::past::SpanOptions;
 use super::resolved::ResolvedOptions;
-use super::several::{Failures, InContext};
+use super::several::{Failures, InContext, OneOfEnsembles};
 use super::table_event::{TableEvent, ToldEnsemble, UnreadableNotices, every_root_is_readable};
 use super::{options, past};
 use lockscope_base::znode::{TimeRange, Timestamp};
@@ -170,11 +171,12 @@ pub async fn run_each(
     let (sender, mut said) = mpsc::channel(MAX_WAITING);
     let stop = CancellationToken::new();
     let mut tasks = JoinSet::new();
+    let across = Arc::default();
     for InContext { name, settings, .. } in contexts {
-        let (sender, stop) = (sender.clone(), stop.clone());
+        let (sender, stop, others) = (sender.clone(), stop.clone(), OneOfEnsembles::new(&name, &across));
         tasks.spawn(async move {
             let followed = match settings {
-                Ok(settings) => follow(settings, &sender, &stop).await,
+                Ok(settings) => follow(settings, others, &sender, &stop).await,
                 Err(error) => Err(error),
             };
             if let Err(error) = followed {
@@ -222,9 +224,15 @@ async fn print_said(
 }
 
 /// Follows one context until it fails or is stopped.
-async fn follow(settings: ResolvedOptions, said: &mpsc::Sender<Said>, stop: &CancellationToken) -> anyhow::Result<()> {
+async fn follow(
+    settings: ResolvedOptions,
+    others: OneOfEnsembles,
+    said: &mpsc::Sender<Said>,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
     let settings = settings.waiting_endlessly();
     let mut live = LiveTable::start_to_watch(&settings)?;
+    live.compare_with(others);
     live.survey(&settings, Duration::MAX)?;
     let ended = stop.run_until_cancelled(pass_on(&mut live, &settings, said)).await;
     let never_answered = live.synced().is_none().then(|| live.no_answer());

@@ -31,7 +31,9 @@ use lockscope_base::time::now;
 use lockscope_live::deadline::until;
 use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
-use lockscope_model::diagnose::{Thresholds, rest_between_checks};
+use lockscope_model::diagnose::{
+    CrossWaitsByEnsemble, EnsembleClaims, TableAt, Thresholds, crossed_now, rest_between_checks,
+};
 use lockscope_model::queue::Change;
 use lockscope_model::report::ReportedEnsemble;
 use lockscope_model::server_view::ServerView;
@@ -240,6 +242,7 @@ struct Watcher {
     board: Arc<EnsembleBoard>,
     /// The filter of the list.
     filter: watch::Receiver<Filter>,
+    crossed: watch::Receiver<CrossWaitsByEnsemble>,
     changes: ChangeRate,
     posted: Option<EnsembleSummary>,
     looked: Option<Instant>,
@@ -263,6 +266,7 @@ impl Watcher {
             survey,
             survey_from: Instant::now() + after,
             filter: board.filter(),
+            crossed: board.crossed.subscribe(),
             board,
             changes: ChangeRate::default(),
             posted: None,
@@ -283,6 +287,7 @@ impl Watcher {
                 () = until(self.next_look()) => self.look(),
                 // The board lives as long as the watcher.
                 Ok(()) = self.filter.changed() => self.post(),
+                Ok(()) = self.crossed.changed() => self.learn_cross_waits(),
                 () = sleep_until(self.survey_from), if starts => {
                     // A malformed connect string is refused long before.
                     let before = self.followed.live.table().view();
@@ -335,6 +340,16 @@ impl Watcher {
         }
     }
 
+    /// Learns which clients wait for each other here and in other ensembles.
+    fn learn_cross_waits(&mut self) {
+        let at = now();
+        let told = self.crossed.borrow_and_update().get(&self.name).map(Arc::clone);
+        let waits = crossed_now(told.as_ref(), &self.name, self.followed.live.table(), at);
+        if let Some(waits) = waits {
+            self.take(vec![Observed { at, change: Change::Crossed { waits } }]);
+        }
+    }
+
     fn look(&mut self) {
         let (at, live) = (now(), &mut self.followed.live);
         live.take_touched();
@@ -352,14 +367,20 @@ impl Watcher {
         let live = &self.followed.live;
         let filter = self.filter.borrow_and_update().clone();
         let found = FoundLocks::of(&filter, live.table(), live.diagnosis(), now());
-        self.board.post(EnsembleReport { name: Arc::clone(&self.name), summary, found });
+        let claims = EnsembleClaims::of(TableAt::new(live.table(), now()));
+        self.board.post(EnsembleReport { name: Arc::clone(&self.name), summary, found, claims });
     }
 }
 
 fn is_of_node(change: &Change) -> bool {
     !matches!(
         change,
-        Change::Surveyed { .. } | Change::Compared { .. } | Change::Connection(_) | Change::Syncing | Change::Synced
+        Change::Surveyed { .. }
+            | Change::Compared { .. }
+            | Change::Crossed { .. }
+            | Change::Connection(_)
+            | Change::Syncing
+            | Change::Synced
     )
 }
 
@@ -384,6 +405,8 @@ pub struct EnsembleBoard {
     posted: Notify,
     /// The filter of the list.
     filter: watch::Sender<Filter>,
+    /// The cycles of waits over several ensembles.
+    crossed: watch::Sender<CrossWaitsByEnsemble>,
 }
 
 #[derive(Debug, Default)]
@@ -396,6 +419,11 @@ impl EnsembleBoard {
     /// Sets the filter of the list: from now on, all ensembles are searched for locks that pass it.
     pub fn set_filter(&self, filter: Filter) {
         self.filter.send_replace(filter);
+    }
+
+    /// Tells the ensembles that are not open of cycles in which they take part.
+    pub fn tell_cross_waits(&self, told: CrossWaitsByEnsemble) {
+        self.crossed.send_replace(told);
     }
 
     /// Returns the filter of the list, now and later.
@@ -443,7 +471,7 @@ mod tests {
         let diagnosis = Diagnosis::new(Thresholds::default());
         let at = lockscope_base::znode::Timestamp(at);
         let summary = EnsembleSummary::new(&LockTable::new([]), &diagnosis, &ChangeRate::default(), None, at);
-        EnsembleReport { name: name.into(), summary, found: FoundLocks::default() }
+        EnsembleReport { name: name.into(), summary, found: FoundLocks::default(), claims: EnsembleClaims::default() }
     }
 
     #[tokio::test]

@@ -1,5 +1,5 @@
 //! Several contexts at once: `snapshot`, `check`, `watch` and `record`, with one that cannot be
-//! reached.
+//! reached, and a deadlock over two of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,10 @@ use serde_json::Value;
 use zookeeper_client::{Client, CreateMode};
 
 use super::program::{Ended, Running, lockscope, run};
+use crate::harness::foreign::Foreign;
 use crate::harness::prometheus::{get, promtool};
-use crate::harness::wait::eventually_blocking;
+use crate::harness::server::Server;
+use crate::harness::wait::{eventually, eventually_blocking};
 use crate::harness::zk;
 
 /// Writes a config file with the contexts `one`, `other` and `nobody`, where no server listens.
@@ -237,4 +239,104 @@ async fn a_report_of_several_recordings_has_an_overview_and_a_page_for_each() {
     }
     let ids: std::collections::BTreeSet<_> = processes.iter().map(|event| event["pid"].as_u64()).collect();
     assert_eq!(ids.len(), processes.len(), "each process has an id of its own");
+}
+
+/// Two processes of kazoo, each with a session in both ensembles: each holds in one and waits in the
+/// other.
+async fn cross_deadlock(servers: &[Server; 2]) -> [Foreign; 2] {
+    let mut clients = [0, 1].map(|at: usize| Foreign::kazoo(&servers[at].connect_string()));
+    for ((client, lock), names) in
+        clients.iter_mut().zip(["/a", "/b"]).zip([["worker-1", "worker-2"], ["worker-2", "worker-1"]])
+    {
+        for name in names {
+            client.connect(name).await;
+        }
+        client.start(names[0], names[0], "lock", lock).await;
+        client.held(names[0]).await;
+    }
+    for (client, (name, lock)) in clients.iter_mut().zip([("worker-2", "/a"), ("worker-1", "/b")]) {
+        client.start(name, name, "lock", lock).await;
+    }
+    clients
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadlock_over_two_ensembles_is_named_in_both_and_ends_with_one_of_the_clients() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servers = [Server::start(), Server::start()];
+    let [eu, us] = servers.each_ref().map(Server::connect_string);
+    let config = config(folder.path(), &eu, &us);
+    let mut clients = cross_deadlock(&servers).await;
+    let check = || of(&["check", "--for", "2s"], &config, "one,other");
+    eventually("a critical finding in both ensembles", async || {
+        let ended = run(check()).await;
+        let worst: Vec<_> = lines(&ended).iter().map(|line| line["findings"][0].clone()).collect();
+        let is_told = |finding: &Value, lock| {
+            (&finding["code"], &finding["severity"], &finding["lock"])
+                == (&"cross-deadlock".into(), &"critical".into(), &Value::from(lock))
+        };
+        if worst.len() == 2 && is_told(&worst[0], "/a") && is_told(&worst[1], "/b") && ended.code == Some(1) {
+            let said = worst[0]["summary"].as_str().unwrap_or_default().to_owned();
+            assert!(said.contains("holds /a in one, waits for /b in other; worker-2"), "{said}");
+            assert!(said.ends_with("matched by name and host"), "{said}");
+            return Ok(());
+        }
+        Err(ended)
+    })
+    .await;
+    let plugin = ["check", "--nagios", "--for", "2s", "--context", "one,other", "--config"];
+    let plugin = run(lockscope(&[&plugin[..], &[config.to_str().expect("a plain path")]].concat())).await;
+    assert!(plugin.out.contains("one CRITICAL: /a cross-deadlock"), "{plugin:?}");
+    let store = folder.path().join("recordings").to_str().expect("a plain path").to_owned();
+    let config_path = config.to_str().expect("a plain path");
+    let arguments = ["record", "--config", config_path, "--context", "one,other", "--store", &store];
+    let recorder = Running::start(lockscope(&arguments));
+    eventually("the finding in both recordings", async || {
+        let ended = run(lockscope(&["check", "--store", &store, "--format", "json"])).await;
+        if ended.out.matches("\"cross-deadlock\",\"severity\":\"critical\"").count() == 2 { Ok(()) } else { Err(ended) }
+    })
+    .await;
+    clients[0].abandon("worker-2").await;
+    let ended = run(check()).await;
+    let codes: Vec<_> = lines(&ended).iter().flat_map(|line| line["findings"].as_array().cloned()).flatten().collect();
+    assert!(!codes.iter().any(|finding| finding["code"] == "cross-deadlock"), "{ended:?}");
+    recorder.signal("TERM");
+    assert_eq!(recorder.ended().await.code, Some(0));
+    let history = run(lockscope(&["report", "--store", &store, "-o", &format!("{store}/night.html")])).await;
+    assert_eq!(history.code, Some(0), "{history:?}");
+    let page = fs::read_to_string(format!("{store}/night-one.html")).expect("a page");
+    assert!(page.contains("waits for /b in other"), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn find_names_every_lock_and_contender_with_the_text_in_all_ensembles() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, clients) = two(folder.path()).await;
+    zk::make(&clients[0], ["/orders-archive".to_owned()]).await;
+    let node = "/orders-archive/_c_00000000-0000-4000-8000-000000000002-lock-".to_owned();
+    let data = b"{\"host\":\"Billing-7\"}".to_vec();
+    zk::create_all(&clients[0], CreateMode::EphemeralSequential, [(node, data)]).await;
+    let find = async |text: &str, contexts: &str| {
+        let ended = run(of(&["find", text], &config, contexts)).await;
+        let found: Vec<Value> = serde_json::from_str(&ended.out).unwrap_or_else(|_| panic!("{ended:?}"));
+        let field = |found: &Value, name: &str| found[name].as_str().unwrap_or("-").to_owned();
+        let found: Vec<_> =
+            found.iter().map(|found| ["context", "lock", "field"].map(|name| field(found, name)).join(" ")).collect();
+        (ended.code, found, ended.stderr)
+    };
+    let (code, found, _) = find("ORDERS", "one,other").await;
+    assert_eq!(
+        (code, &found[..]),
+        (Some(0), &["one /orders lock", "one /orders-archive lock", "other /orders lock"].map(str::to_owned)[..])
+    );
+    assert_eq!(find("billing-7", "one,other").await.1, ["one /orders-archive data"]);
+    assert_eq!(
+        find("holder", "one,other").await.1,
+        ["one /orders name", "one /orders-archive name", "other /orders name"],
+        "by its session"
+    );
+    assert_eq!(find("nobody has this", "one,other").await.0, Some(1));
+    let (code, found, said) = find("orders-a", "nobody,one").await;
+    assert_eq!((code, found), (Some(2), vec!["one /orders-archive lock".to_owned()]));
+    assert!(said.contains("1 of 2 contexts could not be reached: nobody"), "{said}");
 }

@@ -107,6 +107,7 @@ impl ObserverFixture {
             Change::Sampled { .. } => "sampled",
             Change::Surveyed { .. } => "surveyed",
             Change::Compared { .. } => "compared",
+            Change::Crossed { .. } => "crossed",
             Change::Syncing => "syncing",
             Change::Synced => "synced",
             Change::Connection(link) => {

@@ -1,6 +1,7 @@
 //! Findings about sessions that wait for each other or for themselves.
 //!
-//! `deadlock` is a cycle of sessions across locks. `self-blocked` is a session that waits for a
+//! `deadlock` is a cycle of sessions across locks. `cross-deadlock` is one of clients across
+//! ensembles. `self-blocked` is a session that waits for a
 //! lock that it holds itself.
 
 use std::hash::{Hash, Hasher};
@@ -9,17 +10,21 @@ use std::time::Duration;
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 
+use crate::diagnose::across::{describe_cross, standing_cross_cycles};
 use crate::diagnose::context::{Check, TableContext, held_at_least};
 use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::{RoundMemory, Suspicion, finding};
 use crate::diagnose::waits::{Cycle, Wait};
 use crate::diagnose::{Code, Severity, TableAt, Unaware};
-use crate::queue::{ContenderRow, LockQueue, is_likely_election};
+use crate::queue::{ContenderRow, LockQueue, SameClient, is_likely_election};
 use crate::text::human;
 use lockscope_base::znode::{Timestamp, escaped};
 
 #[cfg(test)]
 pub mod self_blocked_tests;
+
+#[cfg(test)]
+pub mod cross_tests;
 
 const DEADLOCK_REMEDY: &str = "restart one of these processes, which frees what it holds, unless its threads take these locks independently of each other; then let all take them in one order";
 
@@ -114,6 +119,40 @@ fn describe_cycle(table_at: TableAt<'_>, cycle: &Cycle, locks: &[&LockQueue]) ->
     match cycle.len().checked_sub(MOST_NAMED) {
         None | Some(0) => text,
         Some(more) => format!("{text}; and {more} more"),
+    }
+}
+
+const CROSS_REMEDY: &str = "see whether these are the same processes; restart one of them, which frees what it holds; then let all take the locks of both ensembles in one order";
+
+/// Reports a finding for each lock of this ensemble in each cycle over several ensembles. What a
+/// cycle says of this ensemble must still be true; of the others it is as of the comparison.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct CrossDeadlock;
+
+impl Check for CrossDeadlock {
+    fn check_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
+        let TableContext { table_at, thresholds, .. } = context;
+        for (cycle, held) in standing_cross_cycles(*table_at) {
+            let lasted = table_at.now().since(cycle.since);
+            let severity = match cycle.same {
+                _ if lasted < MAX_CHANCE || cycle.has_election => Severity::Info,
+                SameClient::NameAndHost => Severity::Critical,
+                SameClient::Name => Severity::Warning,
+                SameClient::Host => Severity::Info,
+            };
+            let summary = describe_cross(cycle);
+            for (lock, holder) in held {
+                let client =
+                    holder.session().map(|session| table_at.table().identity_at(lock.id(), &holder.node, session));
+                let finding = finding(Code::CrossDeadlock, severity, lock, Some(&holder.node))
+                    .of_client(client.unwrap_or_default())
+                    .because(summary.clone(), CROSS_REMEDY);
+                let mut hasher = FxHasher::default();
+                cycle.steps.hash(&mut hasher);
+                let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after);
+                found.push(suspicion.of_state(hasher.finish().cast_signed()).proved_by(lasted));
+            }
+        }
     }
 }
 

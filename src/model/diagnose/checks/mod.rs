@@ -68,6 +68,7 @@ checks! {
     leaking: load::LeakingSession, leaking_tests;
     churning: load::Churning, churning_tests;
     herd: load::HerdStorm, herd_tests;
+    cross_deadlock: deadlock::CrossDeadlock, cross_tests;
 }
 
 impl Checks {

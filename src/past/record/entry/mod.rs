@@ -385,6 +385,7 @@ fn added_by(change: &Change) -> u64 {
         | Change::Unreadable { path, .. } => NODE_MEMORY + PATH_COPIES * path.as_str().len() as u64,
         Change::Deleted { path, .. } | Change::DeletedBy { path, .. } => path.as_str().len() as u64,
         Change::Compared { comparison } => comparison.memory(),
+        Change::Crossed { waits } => waits.memory(),
         Change::Surveyed { .. } | Change::Heard { .. } | Change::Connection(_) | Change::Syncing | Change::Synced => 0,
     }
 }

@@ -16,7 +16,7 @@ use super::footer::Leaving;
 use super::list::{Find, List, to_json};
 use super::own_output::{CommandReport, OwnOutput, OwnQuestion};
 use super::{
-    App, ConfigChange, Effect, EnsembleReport, Filter, FoundLocks, Key, PromptPurpose, Screen, ScreenWorld,
+    App, ConfigChange, Effect, EnsembleReport, Filter, FoundLocks, Key, PromptPurpose, Recording, Screen, ScreenWorld,
     ScreensChosen, Shown, Update, WatchedEnsembles,
 };
 use crate::tui::keymap::{Command, FixedKey};
@@ -24,7 +24,9 @@ use crate::tui::own_command::{CommandOutput, OwnCommand, OwnValues, PreparedComm
 use crate::tui::page::{BORDER, Scroll};
 use lockscope_base::znode::{Timestamp, ZnodePath, escaped, must_be_escaped};
 use lockscope_live::admin::ProductionMark;
-use lockscope_model::queue::{ConnectionState, LockQueue};
+use lockscope_live::observe::Observed;
+use lockscope_model::diagnose::{EnsembleClaims, TableAt, crossed_now};
+use lockscope_model::queue::{Change, ConnectionState, LockQueue};
 use lockscope_model::report::{ReportedEnsemble, SCHEMA, Snapshot, rfc3339};
 use lockscope_model::summary::EnsembleSummary;
 use lockscope_model::text::human::plural;
@@ -470,7 +472,20 @@ impl App {
         let (table, diagnosis) = (self.live.table(), self.live.diagnosis());
         let summary = EnsembleSummary::new(table, diagnosis, ensembles.changes(), before, self.wall);
         let found = FoundLocks::of(ensembles.filter(), table, diagnosis, self.wall);
-        ensembles.take(vec![EnsembleReport { name, summary, found }]);
+        let claims = EnsembleClaims::of(TableAt::new(table, self.wall));
+        ensembles.take(vec![EnsembleReport { name, summary, found, claims }]);
+    }
+
+    /// Tells the ensembles of clients that wait for each other across them, once a second.
+    pub(super) fn compare_ensembles(&mut self) -> Option<Effect> {
+        let told = self.ensembles.as_deref_mut()?.compare_claims(self.wall)?;
+        if let Some(open) = self.ensembles.as_deref().and_then(WatchedEnsembles::open)
+            && let Some(waits) = crossed_now(told.get(open), open, self.live.table(), self.wall)
+        {
+            let changes = vec![Observed { at: self.wall, change: Change::Crossed { waits } }];
+            self.live.apply(changes, self.recording.as_mut().and_then(Recording::recorder));
+        }
+        Some(Effect::TellCrossWaits(told))
     }
 
     /// Whether a path names a lock of any ensemble, rather than of the open one.

@@ -18,7 +18,9 @@ use super::list::{Rows, Sorting};
 use crate::tui::app::filter::Matching;
 use crate::tui::app::list::Directed;
 use lockscope_base::znode::Timestamp;
-use lockscope_model::diagnose::{Code, Diagnosis, Finding, Severity, TableAt};
+use lockscope_model::diagnose::{
+    AcrossEnsembles, Code, CrossWaitsByEnsemble, Diagnosis, EnsembleClaims, Finding, Severity, TableAt,
+};
 use lockscope_model::queue::{LockName, LockQueue, LockTable};
 use lockscope_model::summary::{ChangeRate, EnsembleFacts, EnsembleSummary, MAX_FINDINGS, StateKind, is_same};
 use lockscope_model::verdict::ServerTrouble;
@@ -33,6 +35,8 @@ pub struct EnsembleReport {
     pub summary: EnsembleSummary,
     /// The locks that pass the filter of the list.
     pub found: FoundLocks,
+    /// Who holds and waits there, as far as it may matter to other ensembles.
+    pub claims: EnsembleClaims,
 }
 
 /// Where a lock that was looked for is.
@@ -76,6 +80,7 @@ pub struct WatchedEnsembles {
     asked: Filter,
     /// Whether the filter is the path of a lock that is to be opened.
     is_sought: bool,
+    across: AcrossEnsembles,
 }
 
 impl WatchedEnsembles {
@@ -88,7 +93,8 @@ impl WatchedEnsembles {
 
     /// Takes the latest summaries.
     pub fn take(&mut self, reports: Vec<EnsembleReport>) {
-        for EnsembleReport { name, summary, found } in reports {
+        for EnsembleReport { name, summary, found, claims } in reports {
+            self.across.take(Arc::clone(&name), claims);
             let is_open = self.open.as_ref() == Some(&name);
             if let Some(row) = self.rows.iter_mut().find(|row| row.name == name) {
                 let news = self.events.compare(&name, row.summary.as_ref(), &summary);
@@ -177,6 +183,11 @@ impl WatchedEnsembles {
             self.asked.clone_from(&self.filter);
             self.filter.clone()
         })
+    }
+
+    /// Returns the cycles of waits over several ensembles, if there is news of them.
+    pub(super) fn compare_claims(&mut self, now: Timestamp) -> Option<CrossWaitsByEnsemble> {
+        self.across.compare(now)
     }
 
     pub(super) fn take_wanted(&mut self) -> Option<Arc<str>> {

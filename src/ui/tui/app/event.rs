@@ -19,7 +19,7 @@ use lockscope_live::admin::{Confirmed, DeletePlan, ProductionMark};
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::NodeReading;
 use lockscope_live::zk::survey::WatchersWanted;
-use lockscope_model::diagnose::Severity;
+use lockscope_model::diagnose::{CrossWaitsByEnsemble, Severity};
 use lockscope_model::members::ComparedNodes;
 use lockscope_model::queue::{LedBefore, LockName};
 use lockscope_past::record::history::PastGap;
@@ -160,6 +160,8 @@ pub enum Effect {
     LookAtWatchers(WatchersWanted),
     /// Look for locks that pass this filter in all ensembles. The answers come with their reports.
     FilterEnsembles(Filter),
+    /// Tell the ensembles that are not open of the clients that wait for each other across them.
+    TellCrossWaits(CrossWaitsByEnsemble),
     /// Compare the trees of the members in these nodes. The result comes as a change.
     CompareMembers(Box<ComparedNodes>),
     /// Stop a fleet: its clients, their sessions and their nodes are removed.

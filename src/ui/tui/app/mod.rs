@@ -321,9 +321,10 @@ impl App {
             self.live.examine_if_due(self.wall, self.recording.as_mut().and_then(Recording::recorder));
         }
         self.summarize_open();
+        let told = self.compare_ensembles();
         self.deletions.tick(&self.live, &self.settings.bindings, self.wall);
         self.footer.tick(self.wall);
-        Update { redraw, effects: self.record().into_iter().collect() }
+        Update { redraw, effects: told.into_iter().chain(self.record()).collect() }
     }
 
     /// Moves pictures and playback on, at the time that [`next_due`](Self::next_due) returned.

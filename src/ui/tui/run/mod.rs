@@ -462,6 +462,11 @@ where
                     board.set_filter(filter);
                 }
             }
+            Effect::TellCrossWaits(told) => {
+                if let Some(board) = &self.parts.board {
+                    board.tell_cross_waits(told);
+                }
+            }
             Effect::CompareMembers(nodes) => changes.compare_members(*nodes),
         }
         Ok(ControlFlow::Continue(()))

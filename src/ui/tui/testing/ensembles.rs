@@ -6,7 +6,7 @@ use super::{NOW, settings};
 use crate::testing::{lost, reading, table};
 use crate::tui::app::{App, EnsembleReport, EnsembleRow, Event, FoundLocks, KnownContext, Settings, WatchedEnsembles};
 use lockscope_base::znode::Timestamp;
-use lockscope_model::diagnose::{Diagnosis, Thresholds};
+use lockscope_model::diagnose::{Diagnosis, EnsembleClaims, TableAt, Thresholds};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
 use lockscope_model::summary::{ChangeRate, EnsembleSummary};
 
@@ -28,7 +28,8 @@ pub fn summary(table: &LockTable, now: Timestamp) -> EnsembleSummary {
 }
 
 pub fn report(name: &str, table: &LockTable, now: Timestamp) -> EnsembleReport {
-    EnsembleReport { name: name.into(), summary: summary(table, now), found: FoundLocks::default() }
+    let claims = EnsembleClaims::of(TableAt::new(table, now));
+    EnsembleReport { name: name.into(), summary: summary(table, now), found: FoundLocks::default(), claims }
 }
 
 /// The settings of a console of several ensembles, with one of them open or none.

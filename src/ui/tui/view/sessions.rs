@@ -38,7 +38,7 @@ use crate::tui::widget::Cell;
 use crate::tui::widget::write::write_line;
 use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_model::diagnose::{SessionLocks, WaitStyle};
-use lockscope_model::queue::{ClientIdentity, ContenderState, LockId};
+use lockscope_model::queue::{ClientIdentity, ContenderState, LockId, SameClient};
 use lockscope_model::text::human::{bounded, count, countdown, duration, plural};
 use lockscope_model::text::{Keep, session, width};
 
@@ -269,7 +269,7 @@ fn branches(view: View<'_>, row: &WaitRow) -> String {
     let signs = &view.theme.signs;
     let Some((own, above)) = row.follows.split_last() else { return String::new() };
     // The line of a cycle leads from the last session back to the first.
-    if let WaitKind::InCircle { is_first, .. } = row.kind {
+    if let WaitKind::InCircle { is_first, .. } | WaitKind::CrossStep { is_first } = row.kind {
         let line = if is_first {
             signs.back
         } else if *own {
@@ -312,6 +312,13 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
                 (format!("  holds {held_lock}, waits for {lock}{held}"), theme.text),
             ]
         }
+        WaitKind::CrossCycle(clients, same) => {
+            let (sign, style) =
+                if same == SameClient::Host { (signs.info, theme.text) } else { (signs.bad, theme.bad) };
+            let text = format!("{sign} cycle over ensembles: {clients} clients wait for each other");
+            vec![(text, style), (format!(", matched {}", same.words()), theme.text)]
+        }
+        WaitKind::CrossStep { .. } => plain(format!("{} {}", signs.waits, row.name.as_deref().unwrap_or_default())),
         WaitKind::SelfBlocked => {
             let lock = lock_path(view, row.lock, room / 2);
             vec![

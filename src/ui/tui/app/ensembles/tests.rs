@@ -152,7 +152,7 @@ fn with_locks(ensembles: &WatchedEnsembles, name: &str, locks: &[&str]) -> Ensem
     let found = FoundLocks::of(ensembles.filter(), &table, &diagnosis, NOW);
     let mut summary = report(name, &table, NOW).summary;
     summary.findings.clear();
-    EnsembleReport { name: name.into(), summary, found }
+    EnsembleReport { name: name.into(), summary, found, claims: EnsembleClaims::default() }
 }
 
 #[test]

@@ -343,6 +343,7 @@ impl From<&Change> for Changed {
             | Change::Heard { .. }
             | Change::Sampled { .. }
             | Change::Compared { .. }
+            | Change::Crossed { .. }
             | Change::Connection(_)
             | Change::Syncing => Self::Nothing,
         }

@@ -13,8 +13,8 @@ use crate::tui::app::{App, Rows};
 use crate::tui::screen::Column;
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::SessionId;
-use lockscope_model::diagnose::{Blocker, Cycle, TableAt, Wait, Waits};
-use lockscope_model::queue::{ContenderState, LockId, LockQueue};
+use lockscope_model::diagnose::{Blocker, Cycle, TableAt, Wait, Waits, describe_cross_step, standing_cross_cycles};
+use lockscope_model::queue::{ContenderState, CrossCycle, LockId, LockQueue, SameClient};
 use lockscope_model::report::WaitFacts;
 
 pub struct WaitList;
@@ -35,6 +35,7 @@ impl ListScreen<App> for WaitList {
         if let Some(session) = row.session {
             matching.session(Some(session)).client(&table.clients().identity(session));
         }
+        matching.texts(row.name.as_deref());
         if let Some(lock) = row.lock.and_then(|lock| table.lock(lock)) {
             matching.lock(&lock.lock_name());
             if let Some(finding) = app.world().diagnosis().worst(lock.id()) {
@@ -42,7 +43,9 @@ impl ListScreen<App> for WaitList {
             }
         }
         matching.text(match row.kind {
-            WaitKind::Cycle(_) | WaitKind::InCircle { .. } => "cycle",
+            WaitKind::Cycle(_) | WaitKind::InCircle { .. } | WaitKind::CrossCycle(..) | WaitKind::CrossStep { .. } => {
+                "cycle"
+            }
             WaitKind::SelfBlocked => "which it holds itself",
             WaitKind::Blocker(..) | WaitKind::Through(_) => "holds up",
             WaitKind::Lock(_) | WaitKind::Waiter | WaitKind::More(_) | WaitKind::Cut => "waits",
@@ -121,6 +124,10 @@ pub enum WaitKind {
         /// Whether this is the first session, which the last one waits for.
         is_first: bool,
     },
+    /// The heading of a cycle over several ensembles: this many clients wait for each other.
+    CrossCycle(usize, SameClient),
+    /// A client of such a cycle, in a sentence.
+    CrossStep { is_first: bool },
     /// A session that waits for a lock that it holds itself.
     SelfBlocked,
     /// A session that blocks others: how many, and whether the number is only a lower bound.
@@ -145,7 +152,8 @@ pub struct WaitRow {
     pub lock: Option<LockId>,
     /// The waiter's node in the lock, if the session waits and has one.
     pub node: Option<Arc<str>>,
-    /// The name of the session in the lock, if it differs from the name in the row above.
+    /// The name of the session in the lock, if it differs from the name in the row above; the
+    /// sentence of a step over several ensembles.
     pub name: Option<Arc<str>>,
     /// The number of the row's root, counted from 1.
     pub root: usize,
@@ -192,6 +200,9 @@ impl WaitRows {
     pub fn draw(&mut self, table_at: TableAt<'_>) {
         self.waits = Waits::of(table_at.table());
         let mut drawing = WaitRowsBuilder::new(table_at);
+        for (cycle, held) in standing_cross_cycles(table_at) {
+            drawing.cross_cycle(cycle, held.first().map(|(lock, _)| lock.id()));
+        }
         for cycle in self.waits.cycles() {
             drawing.cycle(cycle);
         }
@@ -302,6 +313,17 @@ impl<'a> WaitRowsBuilder<'a> {
             let kind = WaitKind::InCircle { next: wait.blocker, holds, is_first: at == 0 };
             self.push(kind, Some(wait.waiter), Some(wait.lock), &[follows]);
             before = Some(wait);
+        }
+    }
+
+    fn cross_cycle(&mut self, cycle: &CrossCycle, lock: Option<LockId>) {
+        self.root += 1;
+        self.push(WaitKind::CrossCycle(cycle.steps.len(), cycle.same), None, lock, &[]);
+        for (at, step) in cycle.steps.iter().enumerate() {
+            self.push(WaitKind::CrossStep { is_first: at == 0 }, None, lock, &[at + 1 < cycle.steps.len()]);
+            if let Some(row) = self.rows.last_mut().filter(|row| matches!(row.kind, WaitKind::CrossStep { .. })) {
+                row.name = Some(describe_cross_step(step).into());
+            }
         }
     }
 

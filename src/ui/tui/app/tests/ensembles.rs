@@ -1,12 +1,12 @@
 //! Several ensembles in one console.
 
 use crate::tui::app::tests::SIZE;
-use crate::tui::app::{App, Effect, EnsembleReport, Event, Filter, FoundLocks, WatchedEnsembles};
+use crate::tui::app::{App, Effect, EnsembleReport, Event, Filter, FoundLocks, WaitKind, WatchedEnsembles};
 use crate::tui::screen::Screen;
-use crate::tui::testing::ensembles::{of_several, orphan, reports, three, unknown};
-use crate::tui::testing::{NOW, at, live, press};
-use lockscope_model::diagnose::{Diagnosis, Thresholds};
-use lockscope_model::queue::LockTable;
+use crate::tui::testing::ensembles::{of_several, orphan, report, reports, three, unknown};
+use crate::tui::testing::{NOW, ago, at, live, press, seen};
+use lockscope_model::diagnose::{Code, CrossWaitsByEnsemble, Diagnosis, Severity, Thresholds};
+use lockscope_model::queue::{Change, LockTable, SameClient};
 use lockscope_past::record::LiveState;
 
 fn notice(app: &App) -> &str {
@@ -158,4 +158,45 @@ fn a_console_of_one_ensemble_has_no_list_of_ensembles() {
     press(&mut app, "\u{1b}");
     assert_eq!(app.screen(), Screen::Locks);
     assert!(app.take_ensembles().is_none());
+}
+
+/// The nodes of two clients of kazoo: the first holds, the other waits.
+fn kazoo_queue(lock: &str, names: [&str; 2]) -> [Change; 2] {
+    [0, 1].map(|at: usize| {
+        let node = format!("{lock}/{:032x}__lock__{at:010}", at + 1);
+        let since = ago(60 - i64::try_from(at).unwrap_or_default());
+        seen(&node, i64::try_from(at).unwrap_or_default() + 1, since, names[at].as_bytes())
+    })
+}
+
+#[test]
+fn clients_that_wait_for_each_other_across_ensembles_are_named_in_each() {
+    let mut app = in_prod_eu();
+    app.update(at(NOW, kazoo_queue("/a", ["worker-1", "worker-2"]).to_vec()), NOW);
+    let other = crate::testing::table(kazoo_queue("/b", ["worker-2", "worker-1"]), NOW);
+    app.update(Event::EnsemblesReported(vec![report("dev", &other, NOW)]), NOW);
+    let effects = app.update(Event::Tick, NOW).effects;
+    let told = effects.iter().find_map(|effect| match effect {
+        Effect::TellCrossWaits(told) => Some(told),
+        _ => None,
+    });
+    let told = told.expect("both are told");
+    assert_eq!(told.keys().map(|name| &**name).collect::<Vec<_>>(), ["dev", "prod-eu"]);
+    let later = ago(-12);
+    for now in [NOW, ago(-6), later] {
+        app.update(Event::Tick, now);
+    }
+    let finding = app.world().diagnosis().findings().find(|finding| finding.code == Code::CrossDeadlock).cloned();
+    let finding = finding.expect("the finding stands");
+    assert_eq!((finding.severity, finding.lock.to_string().as_str()), (Severity::Warning, "/a"));
+    press(&mut app, "4");
+    app.update(Event::Tick, later);
+    let row = app.world().waits().row(0).map(|row| row.kind);
+    assert_eq!(row, Some(WaitKind::CrossCycle(2, SameClient::Name)));
+    let gone = crate::testing::table([orphan("/locks/idle")], later);
+    app.update(Event::EnsemblesReported(vec![report("dev", &gone, later)]), later);
+    let effects = app.update(Event::Tick, later).effects;
+    assert!(effects.contains(&Effect::TellCrossWaits(CrossWaitsByEnsemble::new())), "{effects:?}");
+    app.update(Event::Tick, ago(-14));
+    assert!(app.world().diagnosis().findings().all(|finding| finding.code != Code::CrossDeadlock));
 }
