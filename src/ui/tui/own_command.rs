@@ -131,12 +131,17 @@ pub struct OwnCommand {
 /// A command with the values of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedCommand {
+    /// The name in messages.
     pub name: String,
+    /// The program.
     pub program: String,
+    /// Its arguments.
     pub arguments: Vec<String>,
     /// The variables of a shell; `None` removes an inherited one.
     pub variables: Vec<(&'static str, Option<String>)>,
+    /// Where its output goes.
     pub output: CommandOutput,
+    /// How long it may run, unless it has the terminal.
     pub timeout: Duration,
 }
 
