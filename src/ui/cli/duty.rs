@@ -4,7 +4,7 @@
 //! Architecture invariant: what znodes and servers say reaches the program only as JSON on its
 //! standard input. It is never an argument, and no shell reads it.
 //!
-//! [`FindingsOnDuty`] decides what is news and is pure. A finding that was forgotten after a cut is
+//! [`FindingsOnDuty`] decides what is news. A finding that was forgotten after a cut is
 //! no news when it is raised again.
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ use crate::tui::{CommandEnd, CommandOutput, PreparedCommand, run_with_input};
 use lockscope_base::time::now as now_by_clock;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Code, Finding, Severity, Thresholds};
-use lockscope_model::queue::LockTable;
+use lockscope_model::queue::{LockEvent, LockTable};
 use lockscope_model::report::FindingLine;
 use lockscope_model::text::human;
 
@@ -235,10 +235,12 @@ impl FindingsOnDuty {
     pub fn take(&mut self, events: Vec<TableEvent>, table: &LockTable, now: Instant) -> Vec<TableEvent> {
         let mut told = Vec::new();
         for event in events {
-            if let TableEvent::Finding { finding, news, at } = event
-                && self.is_news(&finding, news, at, now)
-            {
-                told.push(TableEvent::Finding { finding, news, at });
+            match event {
+                TableEvent::Finding { finding, news, at } if self.is_news(&finding, news, at, now) => {
+                    told.push(TableEvent::Finding { finding, news, at });
+                }
+                TableEvent::Happening(happening, reason) => self.note_sight(happening.event, reason),
+                _ => {}
             }
         }
         if !told.is_empty() || self.next_sweep.is_none_or(|next| now >= next) {
@@ -246,6 +248,20 @@ impl FindingsOnDuty {
             told.extend(self.sweep(table, now));
         }
         told
+    }
+
+    /// Says on standard error when the locks are not seen any more, and when they are again: silence
+    /// would look like health.
+    fn note_sight(&self, event: LockEvent, reason: Option<String>) {
+        let of = self.context.as_ref().map(|context| format!("{context}: ")).unwrap_or_default();
+        match event {
+            LockEvent::Disconnected | LockEvent::Overloaded => {
+                let why = reason.unwrap_or_else(|| event.title().to_owned());
+                note(&format!("{of}the locks are not seen any more: {why}"));
+            }
+            LockEvent::Resynced => note(&format!("{of}the locks are seen again")),
+            _ => {}
+        }
     }
 
     fn is_news(&mut self, finding: &Arc<Finding>, news: FindingNews, at: Timestamp, now: Instant) -> bool {

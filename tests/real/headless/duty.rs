@@ -72,6 +72,9 @@ async fn a_finding_is_handed_over_once_although_the_connection_is_cut() {
     let ended = running.ended().await;
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{ended:?}");
     assert_eq!(ended.stderr.matches("noise").count(), 3, "its output is no fact: {ended:?}");
+    for sentence in ["the locks are not seen any more: ", "the locks are seen again"] {
+        assert!(ended.stderr.contains(sentence), "{ended:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
