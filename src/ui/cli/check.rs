@@ -13,6 +13,7 @@ use clap::Args;
 use futures::StreamExt;
 use tokio::time::{Instant, timeout_at};
 
+use super::duty::{Duty, DutyOptions};
 use super::live_table::LiveTable;
 use super::options::{Choice, Format, ReadOptions, WhichLocks};
 use super::output::{ExitAnswer, note, print, reader_left, write_json_of};
@@ -20,7 +21,7 @@ use super::past::{CheckedPast, NamedStore, PastMoment, Stores, Unread};
 use super::resolved::ResolvedOptions;
 use super::several::{Chosen, Failures, InContext};
 use super::table_event::{every_root_is_readable, some_root_is_readable};
-use super::{options, past, several};
+use super::{options, past, several, watch};
 use lockscope_base::time::now;
 use lockscope_base::znode::Timestamp;
 use lockscope_live::zk::EnsembleAddress;
@@ -54,9 +55,11 @@ pub(super) struct CheckOptions {
     /// Print one line for Nagios, and exit with 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN)
     #[arg(long, conflicts_with = "format")]
     pub nagios: bool,
-    /// Look for this long, as in 3s or 1m [default: 3s]
+    /// Look for this long, as in 3s or 1m [default: 3s; with --watch until SIGINT or SIGTERM]
     #[arg(long = "for", value_name = "DURATION", value_parser = options::parse_duration)]
     pub look_for: Option<Duration>,
+    #[command(flatten)]
+    pub duty: DutyOptions,
     #[command(flatten)]
     pub past: CheckedPast,
     #[command(flatten)]
@@ -121,6 +124,18 @@ pub async fn run_chosen(
         (Err(error), true) => Ok(run_for_nagios(Err(error), options, out).await),
         (Err(error), false) => Err(error),
     }
+}
+
+/// Reports findings as they are raised and cleared, in the chosen ensembles.
+pub async fn run_on_duty(chosen: Chosen, options: &CheckOptions) -> anyhow::Result<ExitAnswer> {
+    let (duty, program) = Duty::begin(&options.duty, options.fail_on);
+    let (out, stop_after) = (&mut tokio::io::stdout(), options.look_for);
+    let outcome = match chosen {
+        Chosen::One(settings) => watch::run(&settings, stop_after, Some(duty), out).await,
+        Chosen::Several(several, format) => watch::run_each(several, format, stop_after, Some(duty), out).await,
+    };
+    program.finish().await;
+    outcome
 }
 
 /// Checks a recording, or several.
@@ -359,7 +374,7 @@ async fn look_live(settings: &ResolvedOptions, options: &CheckOptions) -> anyhow
     }
     live.survey(settings, look_for / VIEWS)?;
     let longest = look_for + settings.thresholds.settled_after + MORE_TIME;
-    let watched = watch(&mut live, look_for..longest, options.fail_on).await;
+    let watched = look(&mut live, look_for..longest, options.fail_on).await;
     live.newest_view().await;
     let (ensemble, trouble) = (live.ensemble(), live.trouble().to_owned());
     let (table, diagnosis, at) = live.stop().await;
@@ -386,7 +401,7 @@ fn last_state(settings: &ResolvedOptions, store: &Path) -> anyhow::Result<Record
 
 /// Looks for the shortest of these times, and for up to the longest while checks are open. Returns
 /// the time that it took.
-async fn watch(live: &mut LiveTable, look_for: Range<Duration>, fail_on: Severity) -> anyhow::Result<Duration> {
+async fn look(live: &mut LiveTable, look_for: Range<Duration>, fail_on: Severity) -> anyhow::Result<Duration> {
     live.read_once().await?;
     let began = Instant::now();
     while let Ok(events) = timeout_at(began + look_for.start, live.next()).await {
@@ -410,6 +425,7 @@ mod tests {
             fail_on: Severity::Warning,
             nagios: true,
             look_for: Some(Duration::ZERO),
+            duty: DutyOptions::default(),
             past: CheckedPast::default(),
             read: ReadOptions::default(),
         };

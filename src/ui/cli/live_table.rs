@@ -233,7 +233,7 @@ impl LiveTable {
             events.extend(initial.into_iter().flatten().map(TableEvent::Initial));
         }
         let findings = self.unreported.by_ref().take(MAX_EVENTS_AT_ONCE.saturating_sub(events.len()));
-        events.extend(findings.map(|(finding, raised, at)| TableEvent::Finding { finding, raised, at }));
+        events.extend(findings.map(|(finding, news, at)| TableEvent::Finding { finding, news, at }));
         events
     }
 

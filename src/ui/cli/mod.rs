@@ -17,6 +17,7 @@ mod console_options;
 mod contend;
 mod delete;
 mod demo;
+mod duty;
 mod find;
 mod history;
 mod import;
@@ -130,10 +131,13 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
         CliCommand::Watch(options) => {
             let out = &mut tokio::io::stdout();
             match choose(options.read.shared())? {
-                Chosen::One(settings) => watch::run(&settings, options.stop_after, out).await,
-                Chosen::Several(several, format) => watch::run_each(several, format, options.stop_after, out).await,
+                Chosen::One(settings) => watch::run(&settings, options.stop_after, None, out).await,
+                Chosen::Several(several, format) => {
+                    watch::run_each(several, format, options.stop_after, None, out).await
+                }
             }
         }
+        CliCommand::Check(on) if on.duty.watch => Box::pin(check::run_on_duty(choose(on.read.shared())?, &on)).await,
         CliCommand::Check(mut options) => {
             options.read.ensemble.connect = options.read.ensemble.connect.or_else(|| before.ensemble.connect.clone());
             let (shared, out) = (options.read.shared(), &mut io::stdout().lock());

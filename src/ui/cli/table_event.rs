@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::output::line;
 use lockscope_base::znode::{Timestamp, ZnodePath};
-use lockscope_model::diagnose::Finding;
+use lockscope_model::diagnose::{Finding, FindingChanges};
 use lockscope_model::ensemble::{EnsembleEvent, EnsembleEventKind, EnsembleLine};
 use lockscope_model::queue::{Happening, LockName, LockTable, SampledCounts};
 use lockscope_model::report::Initial;
@@ -33,7 +33,23 @@ pub enum TableEvent {
     /// Something that began or ended in the ensemble as a whole.
     Ensemble { event: EnsembleEvent, at: Timestamp },
     /// A finding that was raised or cleared.
-    Finding { finding: Arc<Finding>, raised: bool, at: Timestamp },
+    Finding { finding: Arc<Finding>, news: FindingNews, at: Timestamp },
+}
+
+/// What a look says of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FindingNews {
+    Raised,
+    Cleared,
+    /// It is from before a cut, and raised again if it still applies.
+    Forgotten,
+}
+
+impl FindingNews {
+    /// Returns whether the finding stands now; a forgotten one counts as cleared.
+    pub fn is_raised(self) -> bool {
+        self == Self::Raised
+    }
 }
 
 /// The part of the ensemble's time line that was printed.
@@ -91,32 +107,33 @@ impl ExaminationPace {
     }
 }
 
-/// The changes of a look that are not reported yet: first the cleared findings, then the raised
+/// The changes of a look that are not reported yet: first the findings that went, then the raised
 /// ones.
 #[derive(Debug, Default)]
 pub struct UnreportedFindings {
+    forgotten: vec::IntoIter<Arc<Finding>>,
     cleared: vec::IntoIter<Arc<Finding>>,
     raised: vec::IntoIter<Arc<Finding>>,
     at: Timestamp,
 }
 
 impl UnreportedFindings {
-    /// Takes the result of a look. Findings forgotten after a cut count as cleared; they are raised
-    /// again if they still apply.
+    /// Takes the result of a look.
     pub fn new(looked: LookOutcome) -> Self {
-        let LookOutcome { at, forgotten: mut cleared, changes } = looked;
-        cleared.extend(changes.cleared);
-        Self { cleared: cleared.into_iter(), raised: changes.raised.into_iter(), at }
+        let LookOutcome { at, forgotten, changes: FindingChanges { raised, cleared } } = looked;
+        Self { forgotten: forgotten.into_iter(), cleared: cleared.into_iter(), raised: raised.into_iter(), at }
     }
 }
 
 impl Iterator for UnreportedFindings {
-    /// A finding, whether it was raised, and when.
-    type Item = (Arc<Finding>, bool, Timestamp);
+    /// A finding, what became of it, and when.
+    type Item = (Arc<Finding>, FindingNews, Timestamp);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let cleared = self.cleared.next().map(|finding| (finding, false, self.at));
-        cleared.or_else(|| self.raised.next().map(|finding| (finding, true, self.at)))
+        let went = self.forgotten.next().map(|finding| (finding, FindingNews::Forgotten));
+        let went = went.or_else(|| Some((self.cleared.next()?, FindingNews::Cleared)));
+        let (finding, news) = went.or_else(|| Some((self.raised.next()?, FindingNews::Raised)))?;
+        Some((finding, news, self.at))
     }
 }
 

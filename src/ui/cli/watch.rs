@@ -17,13 +17,14 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::duty::{Duty, FindingsOnDuty};
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::output::{ExitAnswer, interrupted, json_of, note, send};
 use super::past::SpanOptions;
 use super::resolved::ResolvedOptions;
 use super::several::{Failures, InContext, OneOfEnsembles};
-use super::table_event::{TableEvent, ToldEnsemble, UnreadableNotices, every_root_is_readable};
+use super::table_event::{FindingNews, TableEvent, ToldEnsemble, UnreadableNotices, every_root_is_readable};
 use super::{options, past};
 use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_live::deadline::until;
@@ -49,10 +50,11 @@ pub(super) struct WatchOptions {
 }
 
 /// Prints events until SIGINT or SIGTERM, or for `stop_after`, and ends the session. Signals work
-/// even while the reader of the output blocks it.
+/// even while the reader of the output blocks it. On duty, only findings are printed.
 pub async fn run(
     settings: &ResolvedOptions,
     stop_after: Option<Duration>,
+    duty: Option<Duty>,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<ExitAnswer> {
     let interrupted = interrupted()?;
@@ -63,7 +65,7 @@ pub async fn run(
     let outcome = tokio::select! {
         () = interrupted => Ok(()),
         () = until(end) => if live.synced().is_some() { Ok(()) } else { Err(live.no_answer()) },
-        outcome = print_live(&mut live, settings, out) => outcome,
+        outcome = print_live(&mut live, settings, duty.as_ref(), out) => outcome,
     };
     live.stop().await;
     outcome.map(|()| ExitAnswer::Yes)
@@ -73,9 +75,10 @@ pub async fn run(
 async fn print_live(
     live: &mut LiveTable,
     settings: &ResolvedOptions,
+    duty: Option<&Duty>,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<()> {
-    let mut followed = FollowedEvents::new(live, settings);
+    let mut followed = FollowedEvents::new(live, settings, duty);
     loop {
         for events in followed.next().await?.chunks(MAX_EVENTS_AT_ONCE) {
             send(out, &lines_of(events, settings)?).await?;
@@ -89,11 +92,13 @@ struct FollowedEvents<'a> {
     settings: &'a ResolvedOptions,
     notices: UnreadableNotices,
     are_roots_checked: bool,
+    duty: Option<FindingsOnDuty>,
 }
 
 impl<'a> FollowedEvents<'a> {
-    fn new(live: &'a mut LiveTable, settings: &'a ResolvedOptions) -> Self {
-        Self { live, settings, notices: UnreadableNotices::default(), are_roots_checked: false }
+    fn new(live: &'a mut LiveTable, settings: &'a ResolvedOptions, duty: Option<&Duty>) -> Self {
+        let duty = duty.map(|duty| duty.of(settings));
+        Self { live, settings, notices: UnreadableNotices::default(), are_roots_checked: false, duty }
     }
 
     /// Returns the next events; the first reading yields the whole initial state, which may be
@@ -111,7 +116,11 @@ impl<'a> FollowedEvents<'a> {
                 let _ = tokio::io::stderr().write_all(unreadable.as_bytes()).await;
             }
         }
-        self.live.next().await
+        let events = self.live.next().await?;
+        Ok(match &mut self.duty {
+            Some(duty) => duty.take(events, self.live.table(), Instant::now()),
+            None => events,
+        })
     }
 }
 
@@ -139,9 +148,11 @@ fn line(event: &TableEvent, format: Format, context: Option<&str>, utc: bool) ->
         (TableEvent::Gap { from, until }, Format::Json) => json_of(context, &GapLine::new(*from, *until))?,
         (TableEvent::Ensemble { event, at }, Format::Table) => lines::ensemble(event, *at, utc),
         (TableEvent::Ensemble { event, at }, Format::Json) => json_of(context, &EnsembleEventLine::new(event, *at))?,
-        (TableEvent::Finding { finding, raised, at }, Format::Table) => lines::finding(finding, *raised, *at, utc),
-        (TableEvent::Finding { finding, raised, at }, Format::Json) => {
-            json_of(context, &FindingLine::new(finding, *raised, *at))?
+        (TableEvent::Finding { finding, news, at }, Format::Table) => {
+            lines::finding(finding, news.is_raised(), *at, utc)
+        }
+        (TableEvent::Finding { finding, news, at }, Format::Json) => {
+            json_of(context, &FindingLine::new(finding, news.is_raised(), *at))?
         }
     })
 }
@@ -163,6 +174,7 @@ pub async fn run_each(
     contexts: Vec<InContext>,
     format: Format,
     stop_after: Option<Duration>,
+    duty: Option<Duty>,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<ExitAnswer> {
     let interrupted = interrupted()?;
@@ -173,10 +185,11 @@ pub async fn run_each(
     let mut tasks = JoinSet::new();
     let across = Arc::default();
     for InContext { name, settings, .. } in contexts {
-        let (sender, stop, others) = (sender.clone(), stop.clone(), OneOfEnsembles::new(&name, &across));
+        let (sender, stop, duty) = (sender.clone(), stop.clone(), duty.clone());
+        let others = OneOfEnsembles::new(&name, &across);
         tasks.spawn(async move {
             let followed = match settings {
-                Ok(settings) => follow(settings, others, &sender, &stop).await,
+                Ok(settings) => follow(settings, others, duty.as_ref(), &sender, &stop).await,
                 Err(error) => Err(error),
             };
             if let Err(error) = followed {
@@ -227,6 +240,7 @@ async fn print_said(
 async fn follow(
     settings: ResolvedOptions,
     others: OneOfEnsembles,
+    duty: Option<&Duty>,
     said: &mpsc::Sender<Said>,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
@@ -234,7 +248,7 @@ async fn follow(
     let mut live = LiveTable::start_to_watch(&settings)?;
     live.compare_with(others);
     live.survey(&settings, Duration::MAX)?;
-    let ended = stop.run_until_cancelled(pass_on(&mut live, &settings, said)).await;
+    let ended = stop.run_until_cancelled(pass_on(&mut live, &settings, duty, said)).await;
     let never_answered = live.synced().is_none().then(|| live.no_answer());
     live.stop().await;
     match (ended, never_answered) {
@@ -245,8 +259,13 @@ async fn follow(
 }
 
 /// Passes the lines on until something fails, or nobody reads them any more.
-async fn pass_on(live: &mut LiveTable, settings: &ResolvedOptions, said: &mpsc::Sender<Said>) -> anyhow::Result<()> {
-    let mut followed = FollowedEvents::new(live, settings);
+async fn pass_on(
+    live: &mut LiveTable,
+    settings: &ResolvedOptions,
+    duty: Option<&Duty>,
+    said: &mpsc::Sender<Said>,
+) -> anyhow::Result<()> {
+    let mut followed = FollowedEvents::new(live, settings, duty);
     loop {
         for events in followed.next().await?.chunks(MAX_EVENTS_AT_ONCE) {
             if said.send(Said::Lines(lines_of(events, settings)?)).await.is_err() {
@@ -327,8 +346,9 @@ fn events(
             (events, is_initial.then_some(at))
         }
         PlaybackStep::Entry { at, played: PlayedEntry::Findings(FindingChanges { raised, cleared }), .. } => {
-            let event = |raised| move |finding| TableEvent::Finding { finding, raised, at };
-            (cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect(), None)
+            let event = |news| move |finding| TableEvent::Finding { finding, news, at };
+            let raised = raised.into_iter().map(event(FindingNews::Raised));
+            (cleared.into_iter().map(event(FindingNews::Cleared)).chain(raised).collect(), None)
         }
         PlaybackStep::Gap { from, until } => {
             // After a damaged part, and at a seam, the whole state is known at once.

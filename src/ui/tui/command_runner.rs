@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -206,6 +206,38 @@ async fn read_lines(mut from: impl AsyncRead + Unpin, lines: mpsc::Sender<Vec<u8
     if !kept.is_empty() {
         // Fails when nobody reads any more.
         let _ = lines.send(kept).await;
+    }
+}
+
+/// Runs a program with this input until it ends, or is killed with its whole group after its
+/// timeout. Its output goes to standard error. Dropping the future kills the group, too.
+pub async fn run_with_input(command: &PreparedCommand, input: &[u8]) -> CommandEnd {
+    let mut process = process(command);
+    let mut child = match process.stdin(Stdio::piped()).stdout(io::stderr()).process_group(0).spawn() {
+        Ok(child) => child,
+        Err(error) => return not_started(&error),
+    };
+    let mut group = ProcessGroup::of(&child);
+    let stdin = child.stdin.take();
+    let fed = async move {
+        if let Some(mut stdin) = stdin {
+            // Fails when the program does not read all of it.
+            let _ = stdin.write_all(input).await;
+        }
+        std::future::pending().await
+    };
+    let ended = async {
+        tokio::select! {
+            status = child.wait() => status,
+            never = fed => never,
+        }
+    };
+    match timeout(command.timeout, ended).await {
+        Ok(status) => {
+            group.release();
+            end_of(status)
+        }
+        Err(_) => CommandEnd::TimedOut(command.timeout),
     }
 }
 

@@ -87,9 +87,10 @@ use run::{ChangeSource, Console, ConsoleParts, FleetControl};
 use terminal::{ProcessSignals, TerminalEvents, TerminalGuard};
 use theme::Theme;
 
-pub use self::app::{Bindings, Screen, ScreenChoices, ScreensChosen, WantedKeys};
+pub use self::app::{Bindings, CommandEnd, Screen, ScreenChoices, ScreensChosen, WantedKeys};
+pub use self::command_runner::run_with_input;
 pub use self::ensemble_watch::{EnsembleToWatch, EnsembleWatchOptions};
-pub use self::own_command::{CommandOutput, OwnCommand, OwnProgram};
+pub use self::own_command::{CommandOutput, OwnCommand, OwnProgram, PreparedCommand};
 pub use self::past_writer::{PastError, PastPlace};
 pub use self::theme::{BadTheme, Palette, ThemeName};
 pub use background::{OptionsSource, ReadAgain};

@@ -131,12 +131,17 @@ pub struct OwnCommand {
 /// A command with the values of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedCommand {
+    /// The name in messages.
     pub name: String,
+    /// The program.
     pub program: String,
+    /// Its arguments.
     pub arguments: Vec<String>,
     /// The variables of a shell; `None` removes an inherited one.
     pub variables: Vec<(&'static str, Option<String>)>,
+    /// Where its output goes.
     pub output: CommandOutput,
+    /// How long it may run, unless it has the terminal.
     pub timeout: Duration,
 }
 
@@ -204,20 +209,23 @@ pub enum OwnValue {
     Path,
     /// The session that owns the selected row, as `0x` and hex digits.
     Session,
-    /// The address of that session's client, as the servers report it, without its port.
+    /// The address of that session's client, as the servers report it.
+    Client,
+    /// That address without its port.
     ClientHost,
     /// The name of the context.
     Context,
 }
 
 impl OwnValue {
-    pub const ALL: [Self; 4] = [Self::Path, Self::Session, Self::ClientHost, Self::Context];
+    pub const ALL: [Self; 5] = [Self::Path, Self::Session, Self::Client, Self::ClientHost, Self::Context];
 
     /// Returns the name in the config file, with its braces.
     pub const fn place(self) -> &'static str {
         match self {
             Self::Path => "{path}",
             Self::Session => "{session}",
+            Self::Client => "{client}",
             Self::ClientHost => "{client_host}",
             Self::Context => "{context}",
         }
@@ -228,6 +236,7 @@ impl OwnValue {
         match self {
             Self::Path => "LOCKSCOPE_PATH",
             Self::Session => "LOCKSCOPE_SESSION",
+            Self::Client => "LOCKSCOPE_CLIENT",
             Self::ClientHost => "LOCKSCOPE_CLIENT_HOST",
             Self::Context => "LOCKSCOPE_CONTEXT",
         }
@@ -237,7 +246,7 @@ impl OwnValue {
         match self {
             Self::Path => "this row has no node",
             Self::Session => "no session belongs to this row",
-            Self::ClientHost => "the servers do not report it",
+            Self::Client | Self::ClientHost => "the servers do not report it",
             Self::Context => "no context of the config file is in force",
         }
     }
@@ -257,7 +266,7 @@ impl OwnValue {
         match self {
             Self::Path if matches!(screen, Screen::Audit | Screen::Node) => true,
             Self::Path => has_sessions && !matches!(screen, Screen::Sessions | Screen::Waits),
-            Self::Session | Self::ClientHost => has_sessions,
+            Self::Session | Self::Client | Self::ClientHost => has_sessions,
             Self::Context => true,
         }
     }
@@ -268,6 +277,7 @@ impl OwnValue {
 pub struct OwnValues {
     pub path: Option<String>,
     pub session: Option<String>,
+    pub client: Option<String>,
     pub client_host: Option<String>,
     pub context: Option<String>,
 }
@@ -277,6 +287,7 @@ impl OwnValues {
         let known = match value {
             OwnValue::Path => &self.path,
             OwnValue::Session => &self.session,
+            OwnValue::Client => &self.client,
             OwnValue::ClientHost => &self.client_host,
             OwnValue::Context => &self.context,
         };

@@ -3,6 +3,7 @@
 mod access;
 mod check;
 mod contend;
+mod duty;
 mod hostile;
 mod incident;
 mod login;

@@ -548,14 +548,17 @@ mod tests {
         let lines = commands.lines().filter_map(|line| line.strip_prefix("# ")).collect::<Vec<_>>().join("\n");
         let config = parsed(&format!("[[command]]\n{lines}"));
         assert_eq!(config.mistakes, []);
-        assert_eq!(config.commands.iter().map(|command| &*command.name).collect::<Vec<_>>(), ["jstack", "login"]);
+        assert_eq!(
+            config.commands.iter().map(|command| &*command.name).collect::<Vec<_>>(),
+            ["jstack", "login", "pod", "sockets", "process", "threads"]
+        );
     }
 
     #[test]
     fn a_wrong_command_stays_as_it_was_before() {
         let path = Path::new("/c.toml");
         let earlier = parsed(GOOD);
-        let wrong = GOOD.replace("{client_host}", "{client}");
+        let wrong = GOOD.replace("{client_host}", "{host}");
         assert_eq!(parse_over(&wrong, path, &earlier).commands, earlier.commands);
         assert_eq!(parse_over("utc = true", path, &earlier).commands, [], "it was taken out");
     }

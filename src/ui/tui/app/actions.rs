@@ -337,6 +337,7 @@ impl App {
         OwnValues {
             path: path.as_ref().map(ZnodePath::to_string),
             session: session.map(|session| session.to_string()),
+            client: address.map(str::to_owned),
             client_host: address.map(|address| host_of(address).to_owned()),
             context,
         }

@@ -19,6 +19,7 @@ fn values() -> OwnValues {
     OwnValues {
         path: Some("/a/;$(touch x)".to_owned()),
         session: Some("0x1".to_owned()),
+        client: Some("10.0.0.7:40312".to_owned()),
         client_host: Some("10.0.0.7".to_owned()),
         context: None,
     }
@@ -26,11 +27,11 @@ fn values() -> OwnValues {
 
 #[test]
 fn a_value_stays_inside_its_argument() {
-    let command = command(&["p", "--", "{path}", "a{session}-{client_host}{{}}"], false).unwrap();
+    let command = command(&["p", "--", "{path}", "a{session}-{client_host}{{}}-{client}"], false).unwrap();
     let prepared = command.prepare(&values()).unwrap();
     assert_eq!(prepared.program, "p");
-    assert_eq!(prepared.arguments, ["--", "/a/;$(touch x)", "a0x1-10.0.0.7{}"]);
-    assert_eq!(prepared.shown(), "p -- '/a/;$(touch x)' a0x1-10.0.0.7{}");
+    assert_eq!(prepared.arguments, ["--", "/a/;$(touch x)", "a0x1-10.0.0.7{}-10.0.0.7:40312"]);
+    assert_eq!(prepared.shown(), "p -- '/a/;$(touch x)' a0x1-10.0.0.7{}-10.0.0.7:40312");
     assert_eq!(quoted("it's"), r"'it'\''s'");
     assert_eq!(quoted(""), "''");
 }
