@@ -19,9 +19,14 @@ fn in_prod_eu() -> App {
 }
 
 /// The next console, in which `prod-eu` is open.
-fn opened_from(mut before: App) -> App {
+fn opened_from(before: App) -> App {
+    opened_with(before, vec![orphan("/locks/billing")])
+}
+
+/// The next console, in which `prod-eu` is open with these nodes.
+fn opened_with(mut before: App, nodes: Vec<Change>) -> App {
     let mut table = LockTable::new([]);
-    crate::testing::reading([orphan("/locks/billing")]).for_each(|change| drop(table.apply(change, NOW)));
+    crate::testing::reading(nodes).for_each(|change| drop(table.apply(change, NOW)));
     let mut live = LiveState::new(table, Thresholds::default());
     live.diagnose(NOW, None);
     let (ensembles, _) = before.take_ensembles().unwrap();
@@ -171,8 +176,7 @@ fn kazoo_queue(lock: &str, names: [&str; 2]) -> [Change; 2] {
 
 #[test]
 fn clients_that_wait_for_each_other_across_ensembles_are_named_in_each() {
-    let mut app = in_prod_eu();
-    app.update(at(NOW, kazoo_queue("/a", ["worker-1", "worker-2"]).to_vec()), NOW);
+    let mut app = opened_with(three(SIZE), kazoo_queue("/a", ["worker-1", "worker-2"]).to_vec());
     let other = crate::testing::table(kazoo_queue("/b", ["worker-2", "worker-1"]), NOW);
     app.update(Event::EnsemblesReported(vec![report("dev", &other, NOW)]), NOW);
     let effects = app.update(Event::Tick, NOW).effects;
