@@ -24,4 +24,5 @@ mod short_sessions;
 mod since;
 
 mod snapshot;
+mod tree;
 mod watch;
