@@ -51,7 +51,8 @@ pub struct ChildFacts {
     /// The number of its own children.
     children: i32,
     owner: Option<String>,
-    age_ms: u64,
+    /// `null` for the nodes that a server makes itself: they have no time.
+    age_ms: Option<u64>,
     data_length: i32,
 }
 
@@ -59,7 +60,7 @@ impl ChildFacts {
     /// Creates the facts of a child that was read at `now`.
     pub fn new(name: String, stat: &ZnodeStat, now: Timestamp) -> Self {
         let owner = stat.ephemeral_owner.map(|session| session.to_string());
-        let age_ms = millis(now.since(stat.ctime));
+        let age_ms = (stat.ctime.0 > 0).then(|| millis(now.since(stat.ctime)));
         Self { name, children: stat.num_children, owner, age_ms, data_length: stat.data_length }
     }
 
@@ -68,7 +69,7 @@ impl ChildFacts {
             escaped(&self.name).into_owned(),
             self.children.to_string(),
             self.owner.clone().unwrap_or_else(|| "-".to_owned()),
-            duration(Duration::from_millis(self.age_ms)),
+            self.age_ms.map_or_else(|| "?".to_owned(), |age| duration(Duration::from_millis(age))),
             bytes(u64::try_from(self.data_length).unwrap_or_default()),
         ]
     }
