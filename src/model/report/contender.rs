@@ -120,7 +120,7 @@ pub fn millis(duration: std::time::Duration) -> u64 {
 
 /// Returns data as text, and the encoding of the text. Data that was truncated within a character
 /// is still text, without that character.
-fn encode(bytes: &[u8], truncated: bool) -> (Cow<'_, str>, &'static str) {
+pub(super) fn encode(bytes: &[u8], truncated: bool) -> (Cow<'_, str>, &'static str) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (text.into(), "utf8"),
         Err(error) if truncated && error.error_len().is_none() => {

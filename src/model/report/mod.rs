@@ -19,6 +19,7 @@ pub mod json;
 pub mod lines;
 mod nagios;
 mod snapshot;
+mod tree;
 
 pub use contender::{ClientFacts, SessionFacts, WaitFacts};
 pub use ensemble::{EnsembleEventFacts, EnsembleEventLine, MemberFacts, MembersFacts, ReportedEnsemble};
@@ -28,6 +29,7 @@ pub use json::rfc3339;
 pub use lines::{GapLine, HappeningLine, Initial, InitialLine, SampleFacts, SampleLine};
 pub use nagios::{ServiceStatus, StatusLine};
 pub use snapshot::{LockFacts, Snapshot};
+pub use tree::{ChildFacts, TreeFacts};
 
 /// The version of the contract.
 pub const SCHEMA: u32 = 1;

@@ -31,6 +31,7 @@ use super::record::RecordCommand;
 use super::recorded::{CutCommand, ReplayCommand};
 use super::snapshot::{MembersOptions, SnapshotOptions};
 use super::store_check::StoreCommand;
+use super::tree::TreeOptions;
 use super::watch::WatchOptions;
 
 #[cfg(test)]
@@ -127,6 +128,11 @@ pub(super) enum CliCommand {
     /// after a sync: nodes that one member has and the others have not are named once a second and a third reading show
     /// them again. Sets no watch. Exits with 1 when the members differ or one does not answer.
     Members(MembersOptions),
+    /// Print one node and its children, whether it is a lock or not
+    ///
+    /// Lists all children with one request and reads their stats little by little, at most 640 a second, so that a busy
+    /// server hardly notices. Says how many were left out beyond --limit. Sets no watch and changes nothing.
+    Tree(TreeOptions),
     /// Print what happens to the locks, line by line
     ///
     /// First prints a line for each lock, then a line for each change: enqueued, acquired, gone

@@ -35,6 +35,7 @@ mod several;
 mod snapshot;
 mod store_check;
 mod table_event;
+mod tree;
 mod watch;
 
 use std::io;
@@ -123,6 +124,11 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
         CliCommand::Members(options) => {
             let settings = resolve(options.read.shared())?;
             let done = snapshot::run_members(&settings, &options, &mut io::stdout().lock()).await;
+            done.map_err(|error| settings.explain(error))
+        }
+        CliCommand::Tree(options) => {
+            let settings = resolve(options.shared())?;
+            let done = tree::run(&settings, &options, &mut io::stdout().lock()).await;
             done.map_err(|error| settings.explain(error))
         }
         CliCommand::Watch(WatchOptions { past: SpanOptions { store: Some(store), from, to }, read, .. }) => {

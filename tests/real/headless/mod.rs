@@ -25,4 +25,5 @@ mod short_sessions;
 mod since;
 
 mod snapshot;
+mod tree;
 mod watch;
