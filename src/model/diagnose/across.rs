@@ -488,10 +488,9 @@ pub fn describe_cross_step(step: &CrossStep) -> String {
 /// Describes a cycle: each client waits for the lock that the next one holds.
 pub fn describe_cross(cycle: &CrossCycle) -> String {
     const MOST_NAMED: usize = 5;
+    let more = cycle.steps.len().saturating_sub(MOST_NAMED);
     let each = cycle.steps.iter().take(MOST_NAMED).map(describe_cross_step);
-    let mut text = each.collect::<Vec<_>>().join("; ");
-    if let Some(more @ 1..) = cycle.steps.len().checked_sub(MOST_NAMED) {
-        text.push_str(&format!("; and {more} more"));
-    }
-    text + "; the clients of the ensembles are matched " + cycle.same.words()
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let same = format!("the clients of the ensembles are matched {}", cycle.same.words());
+    each.chain(more).chain([same]).collect::<Vec<_>>().join("; ")
 }

@@ -34,6 +34,7 @@ struct StatFacts {
     czxid: i64,
     mzxid: i64,
     pzxid: i64,
+    /// `null` for the nodes that a server makes itself, as `modified_at`.
     created_at: Option<String>,
     modified_at: Option<String>,
     version: i32,
@@ -87,12 +88,13 @@ impl<'a> TreeFacts<'a> {
     pub fn new(path: &'a ZnodePath, stat: &ZnodeStat, data: &'a [u8], now: Timestamp) -> Self {
         let data_truncated = usize::try_from(stat.data_length).is_ok_and(|all| all > data.len());
         let (data, data_encoding) = encode(data, data_truncated);
+        let told = |at: Timestamp| rfc3339(at).filter(|_| at.0 > 0);
         let stat_facts = StatFacts {
             czxid: stat.czxid.0,
             mzxid: stat.mzxid.0,
             pzxid: stat.pzxid.0,
-            created_at: rfc3339(stat.ctime),
-            modified_at: rfc3339(stat.mtime),
+            created_at: told(stat.ctime),
+            modified_at: told(stat.mtime),
             version: stat.version,
             cversion: stat.cversion,
             aversion: stat.aversion,
@@ -118,7 +120,8 @@ impl<'a> TreeFacts<'a> {
     /// Returns the errors of `out`.
     pub fn write_table(&self, out: &mut impl io::Write) -> io::Result<()> {
         let owner = self.stat.owner.as_ref().map_or("no owner".to_owned(), |owner| format!("owner {owner}"));
-        let (age, length) = (duration(self.age), bytes(u64::try_from(self.stat.data_length).unwrap_or_default()));
+        let age = self.stat.created_at.as_ref().map_or("?".to_owned(), |_| duration(self.age));
+        let length = bytes(u64::try_from(self.stat.data_length).unwrap_or_default());
         writeln!(out, "{}  {owner}, {age} old, {length} of data", escaped(self.path.as_str()))?;
         if !self.data.is_empty() {
             let mut shown: String = self.data.chars().take(MAX_SHOWN_DATA).collect();

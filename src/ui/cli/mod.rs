@@ -97,6 +97,7 @@ fn check_config(options: &EnsembleOptions, out: &mut impl Write) -> anyhow::Resu
     Ok(ExitAnswer::Yes)
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each command")]
 async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
     if arguments.config_check {
         return check_config(&arguments.ensemble, &mut io::stdout().lock());

@@ -33,7 +33,7 @@ pub async fn run(
 ) -> anyhow::Result<ExitAnswer> {
     match &options.empty_parents {
         Some(below) => Box::pin(empty_parents::run(settings, options, below, out)).await,
-        None => run_one(settings, options, out).await,
+        None => Box::pin(run_one(settings, options, out)).await,
     }
 }
 
