@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::LockName;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
 /// Why two clients of different ensembles count as one, the surest first.
@@ -43,13 +42,6 @@ pub struct CrossNode {
     pub name: Option<Arc<str>>,
     /// The client's node.
     pub node: Arc<str>,
-}
-
-impl CrossNode {
-    /// Returns whether this is a node of that lock.
-    pub fn is_in(&self, lock: &LockName) -> bool {
-        (&self.path, &self.name) == (&lock.path, &lock.name)
-    }
 }
 
 /// One client of a cycle: it holds a lock, and waits for one that the next client holds.

@@ -34,6 +34,7 @@ fn shared(words: &[&str]) -> SharedOptions {
     match command.unwrap() {
         CliCommand::Snapshot(options) => options.read.shared(),
         CliCommand::Members(options) => options.read.shared(),
+        CliCommand::Find(options) => options.read.shared(),
         CliCommand::Tree(options) => options.shared(),
         CliCommand::Watch(options) => options.read.shared(),
         CliCommand::Check(options) => options.read.shared(),
@@ -66,7 +67,7 @@ fn an_option_before_the_command_is_taken_or_refused_as_behind_it() {
         let command = command.get_subcommands().next().unwrap_or(command);
         let needed = match name {
             "contend" => &["--path", "/a"][..],
-            "delete" | "tree" => &["/a"],
+            "delete" | "find" | "tree" => &["/a"],
             "report" => &["--store", "a.db", "-o", "a.html"],
             "cut" => &["--store", "a.db", "-o", "b.db"],
             "import" => &["version-2", "--store", "a.db"],

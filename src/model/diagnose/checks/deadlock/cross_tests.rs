@@ -1,3 +1,5 @@
+//! A cycle of clients over two ensembles, and how sure it is that they are the same.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
