@@ -226,3 +226,38 @@ async fn a_sound_lock_is_found_in_the_ensemble_that_has_it_by_a_filter_and_by_it
     terminal.press("q");
     assert!(terminal.ends().success());
 }
+
+/// Lets a client take its place in a queue of kazoo's lock, under a name.
+async fn contend(client: &Client, lock: &str, name: &str, number: u32) {
+    let node = (format!("{lock}/{number:032x}__lock__"), name.as_bytes().to_vec());
+    zk::create_all(client, CreateMode::EphemeralSequential, [node]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_wait_for_each_other_across_ensembles_are_named_in_both() {
+    let (folder, servers) = (tempfile::tempdir().expect("a folder"), [Server::start(), Server::start()]);
+    let [eu, us] = servers.each_ref().map(Server::connect_string);
+    let path = folder.path().join("config.toml");
+    fs::write(&path, format!("[context.eu]\nconnect = '{eu}'\n[context.us]\nconnect = '{us}'\n"))
+        .expect("it is written");
+    let mut clients = Vec::new();
+    for (connect, lock) in [(&eu, "/a"), (&us, "/b")] {
+        clients.extend([zk::connect(connect).await, zk::connect(connect).await]);
+        zk::make(&clients[clients.len() - 1], [lock.to_owned()]).await;
+    }
+    for (client, lock, name) in
+        [(0, "/a", "worker-1"), (2, "/b", "worker-2"), (1, "/a", "worker-2"), (3, "/b", "worker-1")]
+    {
+        contend(&clients[client], lock, name, u32::try_from(client).expect("few") + 1).await;
+    }
+    let mut terminal =
+        Terminal::lockscope(&["--config", path.to_str().expect("a plain path"), "--all-contexts"], 160, 30);
+    terminal.shows_all(&["2 ensembles", "/a  cross-cycle", "/b  cross-cycle"]);
+    terminal.press("/eu\r\r");
+    terminal.shows_all(&["Locks ──", "/a"]);
+    terminal.press("4");
+    let cycle = "cycle over ensembles: 2 clients wait for each other, matched by name and host";
+    terminal.shows_all(&[cycle, "holds /a in eu, waits for /b in us", "holds /b in us, waits for /a in eu"]);
+    drop(clients.pop());
+    terminal.hides("cycle over ensembles");
+}

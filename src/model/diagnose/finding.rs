@@ -190,7 +190,7 @@ codes! {
     /// Hand-overs of which each wakes very many clients.
     HerdStorm("herd-storm", "herd-storm", Servers, Beside, Settled, Falls)
     /// Clients that wait for each other in a cycle, across ensembles.
-    CrossDeadlock("cross-deadlock", "cross-cycle", Znodes, Cause, Lasted, Falls)
+    CrossDeadlock("cross-deadlock", "cross-cycle", Znodes, Cause, FirstLook, Falls)
 }
 
 /// Maximum width of a title, in columns. No column for findings is narrower.

@@ -41,7 +41,9 @@ fn the_manual_page_matches_the_definition() {
     SERVERS
     GENERAL
     "LOCKSCOPE SNAPSHOT"
+    "LOCKSCOPE FIND"
     "LOCKSCOPE MEMBERS"
+    "LOCKSCOPE TREE"
     "LOCKSCOPE WATCH"
     "LOCKSCOPE CHECK"
     "LOCKSCOPE RECORD"

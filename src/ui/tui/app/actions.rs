@@ -462,7 +462,7 @@ impl App {
         let shows = self.screen() == Screen::Ensembles;
         let Some(ensembles) = &mut self.ensembles else { return Update::default() };
         ensembles.take(reports);
-        Update { redraw: shows, effects: Vec::new() }
+        Update { redraw: shows, effects: self.compare_ensembles().into_iter().collect() }
     }
 
     /// Summarizes the open ensemble, once a second.
@@ -477,7 +477,7 @@ impl App {
         ensembles.take(vec![EnsembleReport { name, summary, found, claims }]);
     }
 
-    /// Tells the ensembles of clients that wait for each other across them, once a second.
+    /// Tells the ensembles of clients that wait for each other across them, whenever that is news.
     pub(super) fn compare_ensembles(&mut self) -> Option<Effect> {
         let told = self.ensembles.as_deref_mut()?.compare_claims(self.wall)?;
         if let Some(open) = self.ensembles.as_deref().and_then(WatchedEnsembles::open)

@@ -178,8 +178,8 @@ fn kazoo_queue(lock: &str, names: [&str; 2]) -> [Change; 2] {
 fn clients_that_wait_for_each_other_across_ensembles_are_named_in_each() {
     let mut app = opened_with(three(SIZE), kazoo_queue("/a", ["worker-1", "worker-2"]).to_vec());
     let other = crate::testing::table(kazoo_queue("/b", ["worker-2", "worker-1"]), NOW);
-    app.update(Event::EnsemblesReported(vec![report("dev", &other, NOW)]), NOW);
-    let effects = app.update(Event::Tick, NOW).effects;
+    app.update(Event::Tick, NOW);
+    let effects = app.update(Event::EnsemblesReported(vec![report("dev", &other, NOW)]), NOW).effects;
     let told = effects.iter().find_map(|effect| match effect {
         Effect::TellCrossWaits(told) => Some(told),
         _ => None,
@@ -198,8 +198,7 @@ fn clients_that_wait_for_each_other_across_ensembles_are_named_in_each() {
     let row = app.world().waits().row(0).map(|row| row.kind);
     assert_eq!(row, Some(WaitKind::CrossCycle(2, SameClient::Name)));
     let gone = crate::testing::table([orphan("/locks/idle")], later);
-    app.update(Event::EnsemblesReported(vec![report("dev", &gone, later)]), later);
-    let effects = app.update(Event::Tick, later).effects;
+    let effects = app.update(Event::EnsemblesReported(vec![report("dev", &gone, later)]), later).effects;
     assert!(effects.contains(&Effect::TellCrossWaits(CrossWaitsByEnsemble::new())), "{effects:?}");
     app.update(Event::Tick, ago(-14));
     assert!(app.world().diagnosis().findings().all(|finding| finding.code != Code::CrossDeadlock));
