@@ -80,7 +80,7 @@ pub struct EnsembleClaims {
 
 impl EnsembleClaims {
     /// Collects the claims of the contended locks of a table that is in step; of none otherwise.
-    /// Linear in the number of contenders, and at most [`MAX_CLAIMS`].
+    /// Linear in the number of contenders, and at most 20,000 claims.
     pub fn of(table_at: TableAt<'_>) -> Self {
         let mut found = Self::default();
         let locks = table_at.table().locks().filter(|lock| table_at.table().is_live() && lock.waiting() > 0);
