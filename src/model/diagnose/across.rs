@@ -25,11 +25,11 @@ use crate::queue::{
     LockQueue, LockTable, SameClient, host_of, is_likely_election,
 };
 use lockscope_base::recipe::LockKind;
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, escaped};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid, escaped};
 
 /// The most claims of one ensemble. Those of the locks behind them in the order of paths are left
 /// out.
-pub const MAX_CLAIMS: usize = 20_000;
+const MAX_CLAIMS: usize = 20_000;
 
 /// The most cycles that are found.
 const MAX_CROSS_CYCLES: usize = 100;
@@ -58,6 +58,7 @@ struct CrossClaim {
     lock: u32,
     session: SessionId,
     node: Arc<str>,
+    czxid: Zxid,
     holds: bool,
     /// When it began to wait, or the earliest time at which it may have begun to hold.
     earliest: Timestamp,
@@ -71,7 +72,7 @@ struct CrossClaim {
     told: String,
 }
 
-/// Who holds and who waits in one ensemble, as far as it may matter to others.
+/// The holders and the waiters of one ensemble, as far as they may matter to others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EnsembleClaims {
     locks: Vec<ClaimedLock>,
@@ -129,6 +130,7 @@ fn claim(table_at: TableAt<'_>, lock: u32, row: &ContenderRow<'_>) -> Option<Cro
         lock,
         session,
         node: Arc::clone(&contender.node),
+        czxid: contender.czxid,
         holds: row.state == ContenderState::Holds,
         earliest,
         certain,
@@ -353,8 +355,9 @@ impl<'a> CrossGraph<'a> {
     }
 
     fn node(&self, place: ClaimPlace) -> CrossNode {
-        let ClaimedLock { path, name, .. } = self.claimed(place).clone();
-        CrossNode { ensemble: Arc::clone(self.all[place.0].0), path, name, node: Arc::clone(&self.claim(place).node) }
+        let (ClaimedLock { path, name, .. }, claim) = (self.claimed(place).clone(), self.claim(place));
+        let (ensemble, node) = (Arc::clone(self.all[place.0].0), Arc::clone(&claim.node));
+        CrossNode { ensemble, path, name, node, czxid: claim.czxid }
     }
 
     fn claimed(&self, place: ClaimPlace) -> &'a ClaimedLock {
@@ -370,8 +373,8 @@ enum JoinedBy<'a> {
     Host(&'a str),
 }
 
-/// Returns the claims of each client that has some in two ensembles, with the clients joined by
-/// what they have in common.
+/// Returns the claims of each client. Sessions count as one client if they have in common what
+/// `same` says.
 fn joined(all: &[(&Arc<str>, &EnsembleClaims)], same: SameClient) -> Vec<Vec<ClaimPlace>> {
     let ambiguous = names_of_several_hosts(all);
     let mut groups = Groups::default();
@@ -461,7 +464,8 @@ pub fn standing_cross_cycles<'a>(table_at: TableAt<'a>) -> Vec<(&'a CrossCycle, 
 fn cross_locks<'a>(table_at: TableAt<'a>, crossed: &CrossWaits, cycle: &CrossCycle) -> Option<Vec<HeldLock<'a>>> {
     let row = |node: &CrossNode| {
         let lock = table_at.table().lock(table_at.table().find(&node.path, node.name.as_deref())?)?;
-        Some((lock, table_at.table().row_of(lock, &node.node)?))
+        let row = table_at.table().row_of(lock, &node.node).filter(|row| row.contender.czxid == node.czxid)?;
+        Some((lock, row))
     };
     let mut held = Vec::new();
     for step in &cycle.steps {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 
 /// Why two clients of different ensembles count as one, the surest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub struct CrossNode {
     pub name: Option<Arc<str>>,
     /// The client's node.
     pub node: Arc<str>,
+    /// The transaction that created the node: another node may have its name later.
+    pub czxid: Zxid,
 }
 
 /// One client of a cycle: it holds a lock, and waits for one that the next client holds.

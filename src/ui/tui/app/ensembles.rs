@@ -35,7 +35,7 @@ pub struct EnsembleReport {
     pub summary: EnsembleSummary,
     /// The locks that pass the filter of the list.
     pub found: FoundLocks,
-    /// Who holds and waits there, as far as it may matter to other ensembles.
+    /// The holders and the waiters there, as far as they may matter to other ensembles.
     pub claims: EnsembleClaims,
 }
 
