@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::diagnose::{Diagnosis, Finding, Severity};
-use crate::queue::{ConnectionState, LockTable, NO_ANSWER};
-use crate::report::rfc3339;
+use crate::queue::{ConnectionState, LockTable, Mute, NO_ANSWER};
+use crate::report::{MuteFacts, rfc3339};
 use crate::verdict::{ServerTrouble, Verdict, VerdictKind};
 use lockscope_base::znode::Timestamp;
 
@@ -33,6 +33,15 @@ pub struct FindingCounts {
     pub warning: usize,
     /// What may be good to know.
     pub info: usize,
+    /// Those that somebody muted, of whatever severity. They are in no other count.
+    pub muted: usize,
+}
+
+impl FindingCounts {
+    /// Returns the number of all findings, those that are muted among them.
+    pub fn all(self) -> usize {
+        self.critical + self.warning + self.info + self.muted
+    }
 }
 
 /// An ensemble in a few figures, as of one time.
@@ -48,6 +57,8 @@ pub struct EnsembleSummary {
     pub servers: (usize, usize),
     /// What is wrong with the servers.
     pub servers_trouble: Option<ServerTrouble>,
+    /// The maintenance of the servers that goes on.
+    pub maintenance: Option<Arc<Mute>>,
     /// The number of locks.
     pub locks: usize,
     /// The number of holders and waiters.
@@ -82,8 +93,8 @@ impl EnsembleSummary {
         let oldest = table.locks().filter_map(|lock| lock.first_waiter()).map(|waiter| waiter.created_at).min();
         // Ages stop when the connection is lost.
         let until = if table.is_live() { now } else { table.last_true().unwrap_or(now) };
-        let mut counts = FindingCounts::default();
-        for finding in diagnosis.findings() {
+        let mut counts = FindingCounts { muted: diagnosis.muted_count(), ..FindingCounts::default() };
+        for finding in diagnosis.unmuted() {
             match finding.severity {
                 Severity::Critical => counts.critical += 1,
                 Severity::Warning => counts.warning += 1,
@@ -100,12 +111,13 @@ impl EnsembleSummary {
             state: EnsembleCondition::of(table),
             last_true: table.last_true(),
             servers: (all - view.silent().count(), all),
-            servers_trouble: ServerTrouble::of(view),
+            servers_trouble: ServerTrouble::that_counts(table, now),
+            maintenance: table.mutes().maintenance(now).cloned(),
             locks: table.lock_count(),
             contenders: table.contender_count(),
             longest_wait: oldest.map(|oldest| table.clock().server_time(until).since(oldest)),
             counts,
-            verdict: Verdict::of_now(table, diagnosis).kind(),
+            verdict: Verdict::of_now(table, diagnosis, now).kind(),
             open_checks: diagnosis.last_look().map_or(0, |look| look.open_count(Severity::Warning)),
             changes_per_second: changes.per_second(now),
             findings: diagnosis.findings().take(MAX_FINDINGS).map(shared).collect(),
@@ -294,6 +306,7 @@ struct SummaryFigures<'a> {
     trouble_because: Option<String>,
     open_checks: usize,
     changes_per_second: f64,
+    maintenance: Option<MuteFacts<'a>>,
     worst: Option<Worst<'a>>,
 }
 
@@ -302,6 +315,7 @@ struct Counts {
     critical: usize,
     warning: usize,
     info: usize,
+    muted: usize,
 }
 
 /// The worst finding.
@@ -339,12 +353,22 @@ impl<'a> SummaryFigures<'a> {
             locks: summary.locks,
             contenders: summary.contenders,
             longest_wait_ms: summary.longest_wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
-            findings: Counts { critical: counts.critical, warning: counts.warning, info: counts.info },
+            findings: Counts {
+                critical: counts.critical,
+                warning: counts.warning,
+                info: counts.info,
+                muted: counts.muted,
+            },
             verdict: summary.verdict.id(),
             trouble_because: summary.servers_trouble.as_ref().map(ToString::to_string),
             open_checks: summary.open_checks,
             changes_per_second: summary.changes_per_second,
-            worst: summary.findings.first().map(|finding| Worst::new(finding)),
+            maintenance: summary.maintenance.as_deref().map(MuteFacts::from),
+            worst: summary
+                .findings
+                .first()
+                .filter(|finding| finding.muted.is_none())
+                .map(|finding| Worst::new(finding)),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::diagnose::{Code, Diagnosis, LastLook, OpenCheck, Severity, is_likely_
 use crate::queue::LockTable;
 use crate::server_view::{MemberView, ServerView};
 use crate::text::human::{count, duration, plural};
-use lockscope_base::znode::ZnodePath;
+use lockscope_base::znode::{Timestamp, ZnodePath};
 
 #[cfg(test)]
 mod tests;
@@ -95,14 +95,14 @@ pub enum NotKnown {
 }
 
 impl Verdict {
-    /// Judges a table by the looks at it, which lasted for `looked`. Findings less severe than
-    /// `fail_on` do not count. Linear in the number of locks.
-    pub fn of(table: &LockTable, diagnosis: &Diagnosis, looked: Duration, fail_on: Severity) -> Self {
+    /// Judges a table by the looks at it, which lasted for `looked` until `now`. Findings less severe
+    /// than `fail_on` do not count, nor do muted ones. Linear in the number of locks.
+    pub fn of(table: &LockTable, diagnosis: &Diagnosis, looked: Duration, now: Timestamp, fail_on: Severity) -> Self {
         let look = diagnosis.last_look().filter(|_| table.is_live());
         // Without a look at the locks, less than critical trouble says too little.
         let counts = |severity: Severity| severity >= fail_on && (look.is_some() || severity == Severity::Critical);
-        let servers = ServerTrouble::of(table.view()).filter(|servers| counts(servers.severity()));
-        let finding = look.and_then(|_| diagnosis.findings().next()).map(|finding| finding.severity);
+        let servers = ServerTrouble::that_counts(table, now).filter(|servers| counts(servers.severity()));
+        let finding = look.and_then(|_| diagnosis.unmuted().next()).map(|finding| finding.severity);
         let finding = finding.filter(|worst| *worst >= fail_on);
         if let Some(worst) = finding.max(servers.as_ref().map(ServerTrouble::severity)) {
             let looked = look.map(|look| LookedAt::new(table, diagnosis, look, looked));
@@ -124,9 +124,9 @@ impl Verdict {
 
     /// Judges the locks of a console, by its looks since the last gap. What somebody should look at
     /// counts.
-    pub fn of_now(table: &LockTable, diagnosis: &Diagnosis) -> Self {
+    pub fn of_now(table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) -> Self {
         let looked = diagnosis.last_look().map(LastLook::lasted).unwrap_or_default();
-        Self::of(table, diagnosis, looked, Severity::Warning)
+        Self::of(table, diagnosis, looked, now, Severity::Warning)
     }
 
     /// Returns the kind.
@@ -322,6 +322,12 @@ impl ServerTrouble {
         };
         let addresses = |members: Vec<&MemberView>| members.into_iter().map(|member| member.address.clone()).collect();
         Some(Self { severity, silent: addresses(silent), leaderless: addresses(leaderless), all })
+    }
+
+    /// Judges the servers of a table like [`of`](Self::of). While their maintenance goes on, nothing
+    /// counts.
+    pub fn that_counts(table: &LockTable, now: Timestamp) -> Option<Self> {
+        Self::of(table.view()).filter(|_| table.mutes().maintenance(now).is_none())
     }
 
     /// Returns how bad it is.

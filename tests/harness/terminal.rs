@@ -208,6 +208,9 @@ pub fn with_usual_environment(program: &str, arguments: &[&str]) -> CommandBuild
     command.env("LANG", "C.UTF-8");
     command.env("TERM", "xterm-256color");
     command.env("XDG_CONFIG_HOME", "/nonexistent");
+    // Notes of one test must not be seen by another.
+    let state = format!("{}/state-{}-{:x}", env!("CARGO_TARGET_TMPDIR"), std::process::id(), fastrand::u64(..));
+    command.env("XDG_STATE_HOME", state);
     command
 }
 

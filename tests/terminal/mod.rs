@@ -10,6 +10,7 @@ mod habits;
 mod hostile;
 mod last_leader;
 mod lately;
+mod muted;
 mod node_page;
 mod own_commands;
 mod past_import;

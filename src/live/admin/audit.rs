@@ -260,6 +260,19 @@ impl Audit {
         self.write(&line).await
     }
 
+    /// Records what somebody noted about a finding, which changes no node. Returns once the line is on
+    /// the disk.
+    pub async fn noted(
+        &self,
+        action: &'static str,
+        subject: Subject,
+        who: &Who,
+        reason: String,
+    ) -> Result<(), AuditError> {
+        let line = AuditLine::intent(Action::Delete, subject, who, "").outcome("noted", reason);
+        self.write(&AuditLine { action: action.to_owned(), confirmed_by: None, ..line }).await
+    }
+
     /// Appends a line and returns once it is on the disk. If the future is dropped or the disk
     /// takes too long, the line may or may not be written.
     pub(super) async fn write(&self, line: &AuditLine) -> Result<(), AuditError> {

@@ -13,6 +13,8 @@
 //! `execute` deletes the nodes that were seen and nothing else. `audit` keeps a log of intents and
 //! outcomes.
 //!
+//! `notebook` keeps what a person noted about findings; it changes no ensemble.
+//!
 //! Architecture invariant: nothing else in the crate deletes a node that it did not create. Only
 //! [`guard::confirm`] creates a [`Confirmed`], and only [`execute()`] accepts one, together with a
 //! [`Permission`]. What it does after that is public too, but only the exploration of schedules calls
@@ -26,6 +28,7 @@ pub mod empties;
 pub mod examine;
 mod execute;
 pub mod guard;
+pub mod notebook;
 mod plan;
 pub mod protection;
 

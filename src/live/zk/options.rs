@@ -292,7 +292,7 @@ impl ServerAddress {
 /// Identifies an ensemble as far as a connect string tells. Two connect strings lead to the same
 /// ensemble when they share a server below the same chroot, because a server belongs to one
 /// ensemble. The order and the number of the servers do not matter.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EnsembleAddress {
     /// The servers as `HOST:PORT` in lower case; the whole text when the connect string cannot be
     /// read.
@@ -308,6 +308,12 @@ impl EnsembleAddress {
             return Self { servers: BTreeSet::from([connect.to_owned()]), chroot: None };
         };
         Self { servers: servers.iter().map(|server| server.to_lowercase()).collect(), chroot }
+    }
+
+    /// Returns the servers and the chroot as one text, the same for every order of the servers.
+    pub fn key(&self) -> String {
+        let servers: Vec<&str> = self.servers().collect();
+        format!("{}{}", servers.join(","), self.chroot.as_deref().unwrap_or_default())
     }
 
     /// Returns the servers as `HOST:PORT` in lower case.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
@@ -12,14 +12,18 @@ use super::finding::{Evidence, Explains};
 use super::suspicion::{
     Judged, LastLook, OpenCheck, OpenChecks, StandingFinding, Suspicion, SuspicionHistory, Unseen, WhyOpen,
 };
-use super::{Finding, Severity, TableAt, Thresholds};
-use crate::queue::{ClientIdentity, LockId, LockTable};
+use super::{Code, Finding, Severity, TableAt, Thresholds, not_seen};
+use crate::queue::{ClientIdentity, LockId, LockTable, Mute, MuteScope, Mutes};
 use crate::server_view::ServerView;
 use lockscope_base::znode::Timestamp;
 
 /// How long a finding is kept while a server does not answer that showed it. Then the servers' words
 /// are too old to rest on.
 const MAX_KEPT_UNSEEN: Duration = Duration::from_secs(10);
+
+/// How long looks must last before the absence of a finding ends a mute: longer than all servers and
+/// other ensembles take to answer.
+const SURELY_SEEN: Duration = Duration::from_secs(30);
 
 /// The changes by one look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub struct FindingChanges {
     pub raised: Vec<Arc<Finding>>,
     /// Findings that no longer stand.
     pub cleared: Vec<Arc<Finding>>,
+    /// Findings that stand and were muted, or are not muted any more.
+    pub muted: Vec<Arc<Finding>>,
 }
 
 /// The current findings about all locks, with the memory that they need.
@@ -49,7 +55,13 @@ pub struct Diagnosis {
     /// The last look, if it was at a live table.
     #[serde(skip_serializing)]
     last_look: Option<LastLook>,
+    /// The findings that were muted at the last look.
+    #[serde(skip_serializing)]
+    muted: FxHashMap<FindingKey, Arc<Mute>>,
 }
+
+/// Tells a finding from the others that stand.
+type FindingKey = (LockId, Code, Option<Arc<str>>);
 
 /// The fields of a diagnosis that a file contains. The others follow from them.
 #[derive(Deserialize)]
@@ -90,6 +102,7 @@ impl Diagnosis {
             findings: Vec::new(),
             by_lock: Vec::new(),
             last_look: None,
+            muted: FxHashMap::default(),
         }
     }
 
@@ -114,7 +127,7 @@ impl Diagnosis {
         if !table.is_in_step() {
             (self.checks, self.last_look) = (Checks::default(), None);
             let gone = self.ledger.forget_all();
-            return self.replace(Look::default(), gone);
+            return self.replace(Look::default(), gone, table.mutes(), now);
         }
         let now = if table.is_live() { now } else { table.last_true().unwrap_or(now) };
         let is_missed = misses_an_answer(table.view(), now);
@@ -130,7 +143,7 @@ impl Diagnosis {
             self.ledger.end(|finding| !is_missed || can_be_cleared_by_nodes_alone(table, finding));
         look.keep(kept);
         self.last_look = Some(LastLook::after(self.last_look.as_ref(), now, std::mem::take(&mut look.open)));
-        self.replace(look, gone)
+        self.replace(look, gone, table.mutes(), now)
     }
 
     /// Returns the last look; `None` before the first one since the table is in step.
@@ -164,35 +177,97 @@ impl Diagnosis {
         std::mem::replace(self, Self::new(self.thresholds)).findings
     }
 
-    /// Returns all findings, the most severe first.
+    /// Returns all findings, the most severe first, and those that are muted last.
     pub fn findings(&self) -> impl ExactSizeIterator<Item = &Finding> {
         self.findings.iter().map(|finding| &**finding)
     }
 
-    /// Returns the findings of a lock, the most severe first.
+    /// Returns the findings that nobody muted, the most severe first.
+    pub fn unmuted(&self) -> impl Iterator<Item = &Finding> {
+        self.findings().take_while(|finding| finding.muted.is_none())
+    }
+
+    /// Returns the number of muted findings.
+    pub fn muted_count(&self) -> usize {
+        self.findings.len() - self.findings.partition_point(|finding| finding.muted.is_none())
+    }
+
+    /// Returns the findings of a lock, in the same order.
     pub fn of(&self, lock: LockId) -> impl ExactSizeIterator<Item = &Finding> {
         let first = self.by_lock.partition_point(|(other, _)| *other < lock);
         let count = self.by_lock[first..].partition_point(|(other, _)| *other == lock);
         self.by_lock[first..first + count].iter().map(|(_, at)| &*self.findings[*at as usize])
     }
 
-    /// Returns the most severe finding of a lock.
+    /// Returns the most severe finding of a lock; a muted one where all are.
     pub fn worst(&self, lock: LockId) -> Option<&Finding> {
         self.of(lock).next()
     }
 
     /// Replaces the shown findings by those of a look. `gone` are former findings that were not
     /// seen.
-    fn replace(&mut self, look: Look, mut gone: Vec<Arc<Finding>>) -> FindingChanges {
-        let Look { standing, raised, hidden, .. } = look;
+    fn replace(&mut self, look: Look, mut gone: Vec<Arc<Finding>>, mutes: &Mutes, now: Timestamp) -> FindingChanges {
+        let Look { standing, mut raised, hidden, .. } = look;
         self.set_findings(standing);
+        self.mute(mutes, now);
+        mark_muted(&mut raised, mutes, now);
+        let muted = self.take_muted();
         gone.extend(hidden);
         // A finding with another state is the same to its readers.
         gone.retain(|gone| {
             !self.of(gone.lock.id).any(|finding| (finding.code, &finding.node) == (gone.code, &gone.node))
         });
         gone.sort_by(|a, b| order(a).cmp(&order(b)));
-        FindingChanges { raised, cleared: gone }
+        FindingChanges { raised, cleared: gone, muted }
+    }
+
+    /// Marks the findings that are muted now. Each look does; call this after a change of the mutes.
+    pub fn mute(&mut self, mutes: &Mutes, now: Timestamp) {
+        let mut findings = std::mem::take(&mut self.findings);
+        mark_muted(&mut findings, mutes, now);
+        self.set_findings(findings);
+    }
+
+    /// Returns the findings whose mute is another than at the last look.
+    fn take_muted(&mut self) -> Vec<Arc<Finding>> {
+        if self.muted.is_empty() && self.muted_count() == 0 {
+            return Vec::new();
+        }
+        let key = |finding: &Finding| (finding.lock.id, finding.code, finding.node.clone());
+        let is_changed = |finding: &&Arc<Finding>| finding.muted.as_ref() != self.muted.get(&key(finding));
+        let changed = self.findings.iter().filter(is_changed).cloned().collect();
+        let muted = self.findings.iter().filter_map(|finding| Some((key(finding), finding.muted.clone()?)));
+        self.muted = muted.collect();
+        changed
+    }
+
+    /// Returns the mutes until their finding is cleared whose finding is cleared, as far as looks
+    /// can tell. Linear in the number of findings.
+    pub fn cleared_mutes(&self, table: &LockTable) -> Vec<Arc<Mute>> {
+        let waiting = table.mutes().all().iter().filter(|mute| mute.until.is_none());
+        let Some(look) = self.last_look.as_ref().filter(|look| table.is_live() && look.lasted() >= SURELY_SEEN) else {
+            return Vec::new();
+        };
+        // Checks beyond those listed may be of any lock.
+        if waiting.clone().next().is_none() || look.open_count(Severity::Info) > look.open().len() {
+            return Vec::new();
+        }
+        let (view, needs) = (table.view(), not_seen(&self.thresholds, look.lasted()));
+        let servers_tell = view.provenance().can_prove() && view.every_member_answered();
+        let standing: FxHashSet<_> = self
+            .findings()
+            .map(|finding| (&finding.lock.path, &finding.lock.name, finding.code, &finding.node))
+            .collect();
+        let is_cleared = |mute: &&Arc<Mute>| {
+            let MuteScope::Finding(muted) = &mute.scope else { return false };
+            let Some(code) = Code::from_id(&muted.code) else { return false };
+            (servers_tell || !code.needs_servers())
+                && !needs.iter().any(|needs| needs.code == code)
+                && !table.unreadable().keys().any(|place| muted.lock.is_within(place))
+                && !look.open().iter().any(|open| (open.check, &open.lock.path) == (code, &muted.lock))
+                && !standing.contains(&(&muted.lock, &muted.name, code, &muted.node))
+        };
+        waiting.filter(is_cleared).cloned().collect()
     }
 
     fn set_findings(&mut self, mut findings: Vec<Arc<Finding>>) {
@@ -286,8 +361,25 @@ fn locks_with_cause(standing: &[StandingFinding]) -> impl Iterator<Item = LockId
     causes.map(|finding| finding.lock.id)
 }
 
+/// Marks the findings that are muted. The suspicions keep theirs as they are.
+fn mark_muted(findings: &mut [Arc<Finding>], mutes: &Mutes, now: Timestamp) {
+    for finding in findings {
+        let mute = if mutes.is_empty() { None } else { mutes.of(&finding.to_mute(), now) };
+        if finding.muted.as_ref() != mute {
+            Arc::make_mut(finding).muted = mute.cloned();
+        }
+    }
+}
+
 fn order(finding: &Finding) -> impl Ord + '_ {
-    (Reverse(finding.severity), finding.code, &finding.lock.path, &finding.lock.name, &finding.node)
+    (
+        finding.muted.is_some(),
+        Reverse(finding.severity),
+        finding.code,
+        &finding.lock.path,
+        &finding.lock.name,
+        &finding.node,
+    )
 }
 
 #[cfg(test)]
@@ -296,6 +388,7 @@ mod tests {
     use crate::diagnose::Code;
     use crate::diagnose::testing::{DiagnosisFixture, curator};
 
+    use crate::queue::Change;
     use crate::server_view::Provenance;
 
     fn troubled() -> DiagnosisFixture {
@@ -389,6 +482,48 @@ mod tests {
         world.apply(crate::testing::lost());
         world.pass(1);
         assert!(world.diagnosis.last_look().is_none());
+    }
+
+    /// Mutes the finding of `/a` until it is cleared.
+    fn muted_until_cleared(world: &mut DiagnosisFixture) {
+        let finding = world.found(Code::Orphan).expect("the finding stands").to_muted();
+        let (scope, note, by) = (MuteScope::Finding(finding), "known".into(), "ann".into());
+        let mute = Mute { scope, since: Timestamp(0), until: None, note, by };
+        world.apply(Change::Muted { mutes: Arc::new(Mutes::new([Arc::new(mute)])) });
+    }
+
+    #[test]
+    fn a_muted_finding_comes_last_and_its_change_is_told_once() {
+        let mut world = troubled();
+        muted_until_cleared(&mut world);
+        let changes = world.diagnosis.examine(&world.table.clone(), world.now);
+        assert_eq!(changes.muted.iter().map(|finding| finding.code).collect::<Vec<_>>(), [Code::Orphan]);
+        assert!(world.diagnosis.examine(&world.table.clone(), world.now).muted.is_empty());
+        let codes: Vec<Code> = world.diagnosis.findings().map(|finding| finding.code).collect();
+        assert_eq!(codes, [Code::PersistentContender, Code::SelfBlocked, Code::Orphan]);
+        assert_eq!((world.diagnosis.unmuted().count(), world.diagnosis.muted_count()), (2, 1));
+        assert_eq!(world.diagnosis.worst(world.id("/a")).map(|finding| finding.code), Some(Code::SelfBlocked));
+        world.apply(Change::Muted { mutes: Arc::default() });
+        let changes = world.diagnosis.examine(&world.table.clone(), world.now);
+        assert_eq!(changes.muted.iter().map(|finding| finding.muted.clone()).collect::<Vec<_>>(), [None]);
+    }
+
+    #[test]
+    fn a_mute_until_cleared_ends_once_looks_have_lasted_without_the_finding() {
+        let mut world = DiagnosisFixture::new();
+        world.create(&curator("/a", 2), 2);
+        let second = world.create(&curator("/a", 2), 2);
+        world.pass(40);
+        muted_until_cleared(&mut world);
+        world.pass(1);
+        assert!(world.diagnosis.cleared_mutes(&world.table).is_empty(), "it stands");
+        let mut cut = world.clone();
+        cut.apply(crate::testing::lost());
+        cut.pass(40);
+        assert!(cut.diagnosis.cleared_mutes(&cut.table).is_empty(), "nothing is seen");
+        world.delete(&second);
+        world.pass(1);
+        assert_eq!(world.diagnosis.cleared_mutes(&world.table).len(), 1);
     }
 
     #[test]

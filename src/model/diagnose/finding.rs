@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::queue::{ClientIdentity, LockName};
+use crate::queue::{ClientIdentity, LockName, MutableFinding, Mute, MutedFinding};
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -60,6 +60,10 @@ pub struct Finding {
     pub summary: String,
     /// A safe action, in one sentence.
     pub remedy: Cow<'static, str>,
+    /// What somebody said of it who need not be told again. It follows from the
+    /// [mutes](crate::queue::Mutes) at each look.
+    #[serde(skip)]
+    pub muted: Option<Arc<Mute>>,
 }
 
 impl Finding {
@@ -81,6 +85,29 @@ impl Finding {
     /// Returns the whole finding in one sentence.
     pub fn sentence(&self) -> Cow<'_, str> {
         if self.is_headline(&self.summary) { (&*self.summary).into() } else { self.headline().0 }
+    }
+
+    /// Returns the finding, as mutes know it.
+    pub(super) fn to_mute(&self) -> MutableFinding<'_> {
+        MutableFinding {
+            lock: &self.lock.path,
+            name: self.lock.name.as_deref(),
+            code: self.code.id(),
+            node: self.node.as_deref(),
+            severity: self.severity.id(),
+            is_of_liveness: self.code.traits().evidence == Evidence::Liveness,
+        }
+    }
+
+    /// Returns what a mute of this finding covers.
+    pub fn to_muted(&self) -> MutedFinding {
+        MutedFinding {
+            lock: self.lock.path.clone(),
+            name: self.lock.name.clone(),
+            code: self.code.id().into(),
+            node: self.node.clone(),
+            severity: self.severity.id().into(),
+        }
     }
 
     /// Returns whether the text is a headline. Older versions recorded such findings without one.
@@ -337,6 +364,7 @@ mod tests {
             client: None,
             summary: summary.to_owned(),
             remedy: "wait".into(),
+            muted: None,
         };
         let stuck = of(Code::IdleHolder, "stuck 2m00s, 1 waits: a holds: it only sends heartbeats");
         assert_eq!(stuck.headline(), ("stuck 2m00s, 1 waits".into(), Some("a holds: it only sends heartbeats")));

@@ -97,7 +97,7 @@ fn key(finding: &Finding, state: i64) -> SuspicionKey {
 /// Begins a finding about a lock.
 pub fn finding(code: Code, severity: Severity, lock: &LockQueue, node: Option<&Arc<str>>) -> Finding {
     let (summary, remedy) = (String::new(), Cow::Borrowed(""));
-    Finding { code, severity, lock: lock.lock_name(), node: node.cloned(), client: None, summary, remedy }
+    Finding { code, severity, lock: lock.lock_name(), node: node.cloned(), client: None, summary, remedy, muted: None }
 }
 
 impl Finding {

@@ -46,7 +46,11 @@ use lockscope_base::znode::{Node, Sequence, Timestamp, ZnodePath, ZnodeStat, Zxi
 /// after it happened, and a survey uses connections of its own.
 fn server_sent_at(change: &Change, now: Timestamp) -> Option<Timestamp> {
     match change {
-        Change::Connection(_) | Change::Surveyed { .. } | Change::Compared { .. } | Change::Crossed { .. } => None,
+        Change::Connection(_)
+        | Change::Surveyed { .. }
+        | Change::Compared { .. }
+        | Change::Crossed { .. }
+        | Change::Muted { .. } => None,
         Change::Heard { at } => Some(now.min(*at)),
         _ => Some(now),
     }
@@ -112,6 +116,7 @@ impl LockTable {
             Change::Heard { .. } => {}
             Change::Compared { comparison } => self.compared = Some(comparison),
             Change::Crossed { waits } => self.crossed = Some(waits),
+            Change::Muted { mutes } => self.mutes = mutes,
             Change::Connection(state) => self.connection_changed(state, now, &mut out),
             Change::Syncing => self.begin_sync(),
             Change::Synced => self.end_sync(now, &mut out),
@@ -570,7 +575,7 @@ impl LockTable {
         table.connection = ConnectionState::default();
         // What the servers said then is no answer of now.
         (table.clients.view, table.clients.pending_ends) = (Arc::default(), Box::default());
-        (table.compared, table.crossed) = (None, None);
+        (table.compared, table.crossed, table.mutes) = (None, None, Arc::default());
         table.samples.clear();
         table.leave_out(|table, path| {
             let is_below = roots.is_empty() || roots.iter().any(|root| path.is_within(root));

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::crossed::CrossWaits;
 use super::event::SessionAtEnd;
+use super::mutes::Mutes;
 use crate::server_view::{MemberComparison, ServerView};
 use lockscope_base::znode::{Node, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -106,6 +107,11 @@ pub enum Change {
     Crossed {
         /// The cycles of waits in which this ensemble takes part.
         waits: Arc<CrossWaits>,
+    },
+    /// A person muted findings, or a mute ended.
+    Muted {
+        /// All mutes of this ensemble.
+        mutes: Arc<Mutes>,
     },
 }
 

@@ -32,6 +32,7 @@
 //!   queue node to its lease. `parent` has the nodes that contenders stand below.
 //! - `client_identity`, `sessions` and `election::record` have what is remembered of clients and
 //!   leaders.
+//! - `mutes` has what people said of findings.
 //! - `crossed` has what other ensembles tell of clients that also wait here.
 //! - `compact` has the collections that keep all this small.
 //!
@@ -64,6 +65,7 @@ mod happening;
 mod hold;
 mod indirect;
 mod lock;
+mod mutes;
 mod parent;
 mod placing;
 mod sessions;
@@ -84,6 +86,7 @@ pub use event::{CLOSED, DELETED, GONE, LockEvent, RateHistory, Rates, Totals, Wa
 pub use happening::{Happening, RunsOfOne, TakenAgain, Timeline};
 pub use hold::{Clock, HoldBounds};
 pub use lock::{ContenderRow, HeadAwaits, HeadWait, LockId, LockName, LockQueue, SessionExpired};
+pub use mutes::{MAX_MUTES, MAX_NOTE_CHARS, MutableFinding, Mute, MuteScope, MutedFinding, Mutes};
 pub use parent::{ChildRates, ParentNode, SampledCounts};
 pub use sessions::LastConnection;
 pub use table::{EnsembleState, LockTable, SessionEvidence};

@@ -27,6 +27,7 @@ use super::election::Elections;
 use super::handover::Handover;
 use super::hold::{Clock, HoldBounds};
 use super::lock::{LockKey, key_of};
+use super::mutes::Mutes;
 use super::parent::{ChildListing, Children, Locks, Parent, ParentNode, ParentSamples, Samples, is_searched};
 use super::sessions::{PendingEnd, PendingEnds};
 use super::{
@@ -92,6 +93,8 @@ pub struct LockTable {
     /// What the last comparison of several ensembles said. Left out like `compared`.
     #[serde(skip)]
     pub(super) crossed: Option<Arc<CrossWaits>>,
+    #[serde(skip)]
+    pub(super) mutes: Arc<Mutes>,
 }
 
 /// How far the table is in step with the ensemble.
@@ -240,6 +243,17 @@ impl LockTable {
     /// Returns the cycles of waits over several ensembles, as of the last comparison.
     pub fn crossed(&self) -> Option<&CrossWaits> {
         self.crossed.as_deref()
+    }
+
+    /// Returns what people said of findings.
+    pub fn mutes(&self) -> &Arc<Mutes> {
+        &self.mutes
+    }
+
+    /// Returns the table with these mutes, as a recording has them.
+    #[must_use]
+    pub fn with_mutes(self, mutes: Mutes) -> Self {
+        Self { mutes: Arc::new(mutes), ..self }
     }
 
     /// Returns the nodes that the server refuses to show, each with the server's reason.

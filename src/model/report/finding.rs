@@ -9,7 +9,7 @@ use serde::ser::Serializer;
 use super::contender::{ClientFacts, millis};
 use super::{ReportedEnsemble, SCHEMA, rfc3339};
 use crate::diagnose::{Code, Diagnosis, Finding, LastLook, OpenCheck, Severity, not_seen};
-use crate::queue::LockTable;
+use crate::queue::{LockTable, Mute};
 use crate::verdict::{LookedAt, Needs, NotKnown, Unsought, Verdict, VerdictKind};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
@@ -25,6 +25,22 @@ pub struct FindingFacts<'a> {
     client: ClientFacts,
     summary: &'a str,
     remedy: &'a str,
+    muted: Option<MuteFacts<'a>>,
+}
+
+/// A mute of a finding.
+#[derive(Clone, Debug, Serialize)]
+pub struct MuteFacts<'a> {
+    /// `null` until the finding is cleared.
+    until: Option<String>,
+    note: &'a str,
+    by: &'a str,
+}
+
+impl<'a> From<&'a Mute> for MuteFacts<'a> {
+    fn from(mute: &'a Mute) -> Self {
+        Self { until: mute.until.and_then(rfc3339), note: &mute.note, by: &mute.by }
+    }
 }
 
 impl<'a> FindingFacts<'a> {
@@ -37,6 +53,7 @@ impl<'a> FindingFacts<'a> {
             client: finding.client.as_deref().map(ClientFacts::from).unwrap_or_default(),
             summary: &finding.summary,
             remedy: &finding.remedy,
+            muted: finding.muted.as_deref().map(MuteFacts::from),
         }
     }
 }
@@ -58,7 +75,39 @@ impl<'a> Located<'a> {
     }
 }
 
-/// A raised or cleared finding as a line of `lockscope watch`.
+/// What a look says of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FindingNews {
+    /// It stands now.
+    Raised,
+    /// It stands no more.
+    Cleared,
+    /// It is from before a cut, and raised again if it still applies.
+    Forgotten,
+    /// It stands, and somebody muted it.
+    Muted,
+    /// It stands, and is not muted any more.
+    Unmuted,
+}
+
+impl FindingNews {
+    /// Returns the news of a finding that stands, whose mute has changed.
+    pub fn of_mute(finding: &Finding) -> Self {
+        if finding.muted.is_some() { Self::Muted } else { Self::Unmuted }
+    }
+
+    /// Returns the name of the event in JSON. A forgotten finding counts as cleared.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Raised => "finding-raised",
+            Self::Cleared | Self::Forgotten => "finding-cleared",
+            Self::Muted => "finding-muted",
+            Self::Unmuted => "finding-unmuted",
+        }
+    }
+}
+
+/// What became of a finding, as a line of `lockscope watch`.
 #[derive(Serialize)]
 pub struct FindingLine<'a> {
     at: Option<String>,
@@ -69,13 +118,8 @@ pub struct FindingLine<'a> {
 
 impl<'a> FindingLine<'a> {
     /// Creates the line.
-    pub fn new(finding: &'a Finding, raised: bool, at: Timestamp) -> Self {
-        Self { at: rfc3339(at), event: Self::event(raised), finding: Located::new(finding) }
-    }
-
-    /// Returns the name of the event.
-    pub fn event(raised: bool) -> &'static str {
-        if raised { "finding-raised" } else { "finding-cleared" }
+    pub fn new(finding: &'a Finding, news: FindingNews, at: Timestamp) -> Self {
+        Self { at: rfc3339(at), event: news.id(), finding: Located::new(finding) }
     }
 }
 
@@ -93,6 +137,9 @@ pub struct CheckReport<'a> {
     passed: bool,
     #[serde(flatten)]
     facts: VerdictFacts<'a>,
+    /// How many of the findings are muted. They do not count.
+    muted: usize,
+    maintenance: Option<MuteFacts<'a>>,
     findings: Vec<Located<'a>>,
     unreadable: Unreadable<'a>,
     /// The codes that need a longer look.
@@ -114,7 +161,7 @@ impl<'a> CheckReport<'a> {
         fail_on: Severity,
         looked: Duration,
     ) -> Self {
-        let verdict = Verdict::of(table, diagnosis, looked, fail_on);
+        let verdict = Verdict::of(table, diagnosis, looked, at, fail_on);
         let needs = not_seen(diagnosis.thresholds(), looked);
         Self {
             schema: SCHEMA,
@@ -124,6 +171,8 @@ impl<'a> CheckReport<'a> {
             fail_on,
             passed: verdict.kind() == VerdictKind::Well,
             facts: VerdictFacts::new(&verdict, diagnosis, fail_on),
+            muted: diagnosis.muted_count(),
+            maintenance: table.mutes().maintenance(at).map(|mute| MuteFacts::from(&**mute)),
             findings: diagnosis.findings().map(Located::new).collect(),
             unreadable: Unreadable(table.unreadable()),
             not_seen: needs.iter().map(|not_seen| not_seen.code).collect(),

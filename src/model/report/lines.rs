@@ -23,11 +23,11 @@ use crate::diagnose::{Diagnosis, Finding, LastLook, OpenCheck, Severity, WhyOpen
 use crate::ensemble::EnsembleEvent;
 use crate::queue::{
     ChildRates, Contender, ContenderRow, ContenderState, Happening, HoldBounds, LockEvent, LockName, LockQueue,
-    LockTable, SampledCounts, WatchEvents,
+    LockTable, Mute, SampledCounts, WatchEvents,
 };
-use crate::report::{EnsembleEventLine, FindingLine};
+use crate::report::{EnsembleEventLine, FindingNews};
 use crate::server_view::ServerView;
-use crate::text::human::{bounded, duration, exact_time, plural, rate};
+use crate::text::human::{bounded, date_and_time, duration, exact_time, plural, rate};
 use crate::text::{Align, Charset, Keep, columns, cut, fit};
 use crate::verdict::{LookedAt, Needs, Unsought, Verdict};
 use lockscope_base::znode::{Timestamp, ZnodePath, escaped};
@@ -225,13 +225,17 @@ impl GapLine {
     }
 }
 
-/// Returns the line of a raised or cleared finding, with its line break. Times are local unless
-/// `utc` is set.
-pub fn finding(finding: &Finding, raised: bool, at: Timestamp, utc: bool) -> String {
-    let (at, event) = (exact_time(at, utc), FindingLine::event(raised));
+/// Returns the line of what became of a finding, with its line break. Times are local unless `utc` is
+/// set.
+pub fn finding(finding: &Finding, news: FindingNews, at: Timestamp, utc: bool) -> String {
+    let (at, event) = (exact_time(at, utc), news.id());
     let lock = short_lock(&finding.lock.path, finding.lock.name.as_deref());
     let (severity, code) = (finding.severity, finding.code);
-    let why = if raised { short_sentence(&finding.summary) } else { String::new() };
+    let why = match (news, &finding.muted) {
+        (FindingNews::Raised, _) => short_sentence(&finding.summary),
+        (FindingNews::Muted, Some(mute)) => mute_sentence(mute, utc),
+        _ => String::new(),
+    };
     format!("{at} {event:<15}  {lock}  {severity} {code}  {why}").trim_end().to_owned() + "\n"
 }
 
@@ -411,6 +415,7 @@ pub fn check(
     diagnosis: &Diagnosis,
     verdict: &Verdict,
     can_look_longer: bool,
+    utc: bool,
 ) -> io::Result<()> {
     if let Some(servers) = verdict.servers() {
         writeln!(out, "{:<8}  {}", servers.severity().id(), escaped(&servers.to_string()))?;
@@ -429,6 +434,9 @@ pub fn check(
         writeln!(out, "{:<8}  {}  {lock}", finding.severity.id(), finding.code)?;
         writeln!(out, "          {}", short_sentence(&finding.summary))?;
         writeln!(out, "          {}", finding.remedy)?;
+        if let Some(mute) = &finding.muted {
+            writeln!(out, "          {}", mute_sentence(mute, utc))?;
+        }
     }
     diagnosis.last_look().map_or(Ok(()), |look| write_open(out, look))?;
     for (path, why) in table.unreadable() {
@@ -436,6 +444,13 @@ pub fn check(
     }
     missing_answers(out, table.view())?;
     write_unsought(out, verdict.looked_at().map_or(&[], LookedAt::unsought), can_look_longer)
+}
+
+/// Returns who muted a finding, until when and why, escaped. Times are local unless `utc` is set.
+pub fn mute_sentence(mute: &Mute, utc: bool) -> String {
+    let until = mute.until.map_or_else(|| "it is cleared".to_owned(), |until| date_and_time(until, utc));
+    let note = if mute.note.is_empty() { String::new() } else { format!(": {}", escaped(&mute.note)) };
+    format!("muted by {} until {until}{note}", escaped(&mute.by))
 }
 
 /// Writes the checks that are not decided yet, each with its lock.

@@ -23,7 +23,7 @@ mod tree;
 
 pub use contender::{ClientFacts, SessionFacts, WaitFacts};
 pub use ensemble::{EnsembleEventFacts, EnsembleEventLine, MemberFacts, MembersFacts, ReportedEnsemble};
-pub use finding::{CheckReport, FindingLine};
+pub use finding::{CheckReport, FindingLine, FindingNews, MuteFacts};
 pub use found::{FoundFacts, FoundIn, find_text};
 pub use json::rfc3339;
 pub use lines::{GapLine, HappeningLine, Initial, InitialLine, SampleFacts, SampleLine};

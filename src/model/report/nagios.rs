@@ -85,7 +85,7 @@ impl StatusLine {
     /// Creates the line for the findings of a table that was looked at for `looked`. Findings less
     /// severe than `fail_on` are counted and do not affect the status.
     pub fn new(table: &LockTable, diagnosis: &Diagnosis, at: Timestamp, looked: Duration, fail_on: Severity) -> Self {
-        let verdict = Verdict::of(table, diagnosis, looked, fail_on);
+        let verdict = Verdict::of(table, diagnosis, looked, at, fail_on);
         let status = match (verdict.kind(), verdict.worst()) {
             (VerdictKind::Trouble, Some(Severity::Critical)) => ServiceStatus::Critical,
             (VerdictKind::Trouble, _) => ServiceStatus::Warning,
@@ -93,7 +93,7 @@ impl StatusLine {
             (VerdictKind::Unknown, _) => ServiceStatus::Unknown,
         };
         let counts = NagiosCounts::new(diagnosis);
-        let worst = diagnosis.findings().next().filter(|finding| finding.severity >= fail_on);
+        let worst = diagnosis.unmuted().next().filter(|finding| finding.severity >= fail_on);
         // Without a look at the locks, it is the servers that are in trouble.
         let headline = match verdict.looked_at() {
             None if status != ServiceStatus::Unknown => NotKnown::NotLive.sentence(),
@@ -105,6 +105,7 @@ impl StatusLine {
         let of_servers = |wanted: bool| servers.filter(|_| is_first == wanted).map(ToString::to_string);
         let open = diagnosis.last_look().map_or(0, |look| look.open_count(fail_on));
         let undecided = undecided(&verdict, open);
+        let muted = muted(table, diagnosis, at);
         // The facts that determine the status come first.
         let parts = match status {
             ServiceStatus::Unknown => vec![unreadable(table), undecided, headline, counts.text()],
@@ -114,7 +115,7 @@ impl StatusLine {
             _ => vec![of_servers(true), headline, of_servers(false), counts.text(), undecided, unreadable(table)],
         };
         let told = servers.map_or(0, ServerTrouble::silent);
-        let parts: Vec<String> = parts.into_iter().chain([unanswered(table, told)]).flatten().collect();
+        let parts: Vec<String> = parts.into_iter().chain([unanswered(table, told), muted]).flatten().collect();
         let performance = format!("{} unchecked={open}", performance(table, &counts, at));
         Self { status, text: parts.join("; "), performance }
     }
@@ -226,7 +227,15 @@ fn unanswered(table: &LockTable, told: usize) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// The number of findings of each severity.
+/// Says how many findings are muted, and whether servers are in maintenance.
+fn muted(table: &LockTable, diagnosis: &Diagnosis, at: Timestamp) -> Option<String> {
+    let muted = Some(diagnosis.muted_count()).filter(|muted| *muted > 0).map(|muted| format!("{muted} muted"));
+    let maintenance = table.mutes().maintenance(at).map(|_| "servers in maintenance".to_owned());
+    let parts: Vec<String> = muted.into_iter().chain(maintenance).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The number of findings of each severity that nobody muted.
 struct NagiosCounts {
     critical: usize,
     warning: usize,
@@ -235,7 +244,7 @@ struct NagiosCounts {
 
 impl NagiosCounts {
     fn new(diagnosis: &Diagnosis) -> Self {
-        let count = |severity| diagnosis.findings().filter(|finding| finding.severity == severity).count();
+        let count = |severity| diagnosis.unmuted().filter(|finding| finding.severity == severity).count();
         Self { critical: count(Severity::Critical), warning: count(Severity::Warning), info: count(Severity::Info) }
     }
 

@@ -65,7 +65,7 @@ fn a_server_that_refuses_words_answers_and_a_silent_one_is_trouble() {
 fn an_ensemble_that_cannot_be_seen_ranks_between_critical_findings_and_warnings() {
     let well = summary(&table([], Timestamp(0)), 1_000);
     let with = |critical, warning, kind| EnsembleSummary {
-        counts: FindingCounts { critical, warning, info: 0 },
+        counts: FindingCounts { critical, warning, ..FindingCounts::default() },
         state: EnsembleCondition::new(kind, None),
         ..well.clone()
     };

@@ -18,7 +18,7 @@ fn queue(sessions: [i64; 2]) -> Vec<Change> {
 }
 
 fn verdict(table: &LockTable, diagnosis: &Diagnosis) -> Verdict {
-    Verdict::of(table, diagnosis, Duration::from_secs(3), Severity::Warning)
+    Verdict::of(table, diagnosis, Duration::from_secs(3), Timestamp(3_000), Severity::Warning)
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_state_that_was_seen_twice_is_open_until_it_is_over_or_a_finding() {
     }
     assert_eq!(kinds, [VerdictKind::Unknown, VerdictKind::Unknown, VerdictKind::Trouble, VerdictKind::Trouble]);
     assert_eq!(diagnosis.findings().map(|finding| finding.code).collect::<Vec<_>>(), [Code::MayBeStuck]);
-    let counts = Verdict::of(&table, &diagnosis, Duration::from_secs(3), Severity::Critical);
+    let counts = Verdict::of(&table, &diagnosis, Duration::from_secs(3), Timestamp(3_000), Severity::Critical);
     assert_eq!(counts.kind(), VerdictKind::Well, "warnings do not count");
 }
 
@@ -108,7 +108,7 @@ fn servers_that_do_not_serve_are_trouble_whatever_the_locks_are() {
     let warned = verdict(&table, &diagnosis);
     assert_eq!((warned.kind(), warned.worst()), (VerdictKind::Trouble, Some(Severity::Warning)));
     assert!(warned.servers().is_some_and(|servers| servers.serving() == (2, 3)) && warned.looked_at().is_some());
-    let counts = Verdict::of(&table, &diagnosis, Duration::from_secs(3), Severity::Critical);
+    let counts = Verdict::of(&table, &diagnosis, Duration::from_secs(3), Timestamp(3_000), Severity::Critical);
     assert_eq!(counts.kind(), VerdictKind::Well, "warnings do not count");
     table.apply(lost(), Timestamp(3_500));
     assert_eq!(verdict(&table, &diagnosis), Verdict::Unknown(NotKnown::NotLive));

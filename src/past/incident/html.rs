@@ -145,7 +145,7 @@ fn held(past: &PastContender) -> String {
 }
 
 fn event_table(incident: &Incident<'_>, utc: bool) -> Markup {
-    let (events, left_out) = events(incident);
+    let (events, left_out) = events(incident, utc);
     html! {
         h2 { "Events" }
         div class="table" {
@@ -189,7 +189,7 @@ struct HtmlEvent {
 const CERTAIN: u64 = u64::MAX;
 
 /// Returns the events, and how many are left out.
-fn events(incident: &Incident<'_>) -> (Vec<HtmlEvent>, usize) {
+fn events(incident: &Incident<'_>, utc: bool) -> (Vec<HtmlEvent>, usize) {
     let window = incident.window;
     let mut events: Vec<HtmlEvent> = Vec::new();
     for past in &window.contenders {
@@ -200,7 +200,8 @@ fn events(incident: &Incident<'_>) -> (Vec<HtmlEvent>, usize) {
         let who = finding.node.as_deref().map(words::name).unwrap_or_default();
         let event = |at, what, why| HtmlEvent { at, what, lock: lock.clone(), who: who.clone(), why, weight: CERTAIN };
         let why = format!("{}: {}", words::name(&finding.code), words::sentence(&finding.summary));
-        events.push(event(finding.raised_at, "finding-raised", why));
+        let muted = finding.muted.as_ref().map(|mute| words::muted(mute, utc)).unwrap_or_default();
+        events.push(event(finding.raised_at, "finding-raised", format!("{why}{muted}")));
         if let Some(cleared) = finding.cleared_at {
             events.push(event(cleared, "finding-cleared", words::name(&finding.code)));
         }

@@ -77,6 +77,7 @@ pub(super) fn finding(code: &str, from: i64, to: i64) -> PastFinding {
         cleared_at: Some(at(to)),
         summary: "stuck 1m01s, as it was when it was found".to_owned(),
         remedy: "wait".to_owned(),
+        muted: None,
     }
 }
 

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use super::Incident;
-use crate::record::history::{PastContender, PastGap};
+use crate::record::history::{PastContender, PastGap, PastMute};
 use crate::record::tables::ContenderEnd;
-use lockscope_base::znode::{TimeRange, Timestamp};
+use lockscope_base::znode::{TimeRange, Timestamp, escaped};
 use lockscope_model::text::human::{count, date_and_time, duration, exact_time, latency, plural};
 use lockscope_model::text::{Charset, Keep, cut, fit};
 
@@ -20,6 +20,12 @@ const SENTENCE_COLUMNS: usize = 600;
 /// `\u{202e}`, and of a long name both ends are kept.
 pub fn name(text: &str) -> String {
     without_noncharacters(fit(text, NAME_COLUMNS, Keep::Ends, Charset::Unicode))
+}
+
+/// Returns who muted a finding, until when and why, to follow its sentence.
+pub fn muted(mute: &PastMute, utc: bool) -> String {
+    let until = mute.until.map_or_else(|| "it is cleared".to_owned(), |until| date_and_time(until, utc));
+    format!(" (muted by {} until {until}: {})", name(&mute.by), sentence(&escaped(&mute.note)))
 }
 
 /// Returns a sentence whose names are already escaped.

@@ -120,7 +120,7 @@ impl BatchRecorder {
         self.before(at, table, diagnosis);
         self.entry(at, &StoreEntry::FindingsForgotten, table);
         let cleared = diagnosis.start_over();
-        let changes = FindingChanges { raised: Vec::new(), cleared };
+        let changes = FindingChanges { cleared, ..FindingChanges::default() };
         self.tables.findings_changed(&changes, table, at);
         changes.cleared
     }

@@ -108,10 +108,15 @@ impl LiveState {
         recorder: Option<&mut BatchRecorder>,
     ) -> (Timestamp, Vec<Happening>) {
         let RecordedState { table, diagnosis } = &mut self.known;
-        match recorder {
+        let mutes = matches!(change, Change::Muted { .. });
+        let (at, happenings) = match recorder {
             Some(recorder) => recorder.apply(change, now, table, diagnosis),
             None => (now, table.apply(change, now)),
+        };
+        if mutes {
+            diagnosis.mute(table.mutes(), at);
         }
+        (at, happenings)
     }
 
     /// Looks for findings; returns `None` while the locks are not seen. The cost grows with the

@@ -227,7 +227,7 @@ fn print_check(
         Format::Json => write_json_of(out, settings.label(), &check),
         Format::Table => {
             several::write_heading(out, settings.label(), ensemble)?;
-            lines::check(out, table, diagnosis, check.verdict(), !is_past)
+            lines::check(out, table, diagnosis, check.verdict(), !is_past, settings.utc)
         }
     })?;
     if !is_past {

@@ -22,6 +22,7 @@ use crate::tui::{TuiError, TuiOptions};
 use lockscope_base::znode::ZnodePath;
 use lockscope_lab::demo::{Namespace, Script};
 use lockscope_live::admin::ProtectionGuard;
+use lockscope_live::admin::notebook::{Notebook, NotesFollower};
 use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
 use lockscope_live::zk::survey::{SurveyOptions, ViewBy};
 use lockscope_live::zk::{ConnectOptions, SessionRole};
@@ -84,10 +85,14 @@ pub async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyhow::Resu
     let audit_log = std::env::temp_dir().join(format!("lockscope-demo-{:016x}.jsonl", fastrand::u64(..)));
     let mut options = tui_options(settings, connection, survey, ZnodePath::root(), tour);
     options.settings.audit_log = Some(audit_log.clone());
+    let notes = audit_log.with_extension("notes.json");
+    options.notes = NotesFollower::new(Some(Notebook::at(notes.clone())), None, &options.settings.connect);
     let shown = Box::pin(tui::run(options, None, Vec::new())).await;
     sandbox.stop().await;
     // The file is missing when nothing was deleted.
-    let _ = std::fs::remove_file(audit_log);
+    for file in [audit_log, notes.with_extension("lock"), notes] {
+        let _ = std::fs::remove_file(file);
+    }
     shown?;
     Ok(ExitAnswer::Yes)
 }
@@ -132,6 +137,7 @@ fn tui_options(
         settings: Settings { write: true, ..options.settings },
         tour: Some(tour),
         past,
+        notes: NotesFollower::default(),
         guard: Some(ProtectionGuard::of_nothing()),
         ..options
     }

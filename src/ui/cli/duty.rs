@@ -5,7 +5,7 @@
 //! standard input. It is never an argument, and no shell reads it.
 //!
 //! [`FindingsOnDuty`] decides what is news. A finding that was forgotten after a cut is
-//! no news when it is raised again.
+//! no news when it is raised again. The program is not run for a muted finding until its mute ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use tokio::time::{Instant, timeout};
 use super::options;
 use super::output::{json_of, note};
 use super::resolved::ResolvedOptions;
-use super::table_event::{FindingNews, TableEvent};
+use super::table_event::TableEvent;
 use crate::tui::{CommandEnd, CommandOutput, PreparedCommand, run_with_input};
 use lockscope_base::time::now as now_by_clock;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Code, Finding, Severity, Thresholds};
 use lockscope_model::queue::{LockEvent, LockTable};
-use lockscope_model::report::FindingLine;
+use lockscope_model::report::{FindingLine, FindingNews};
 use lockscope_model::text::human;
 
 #[cfg(test)]
@@ -159,7 +159,7 @@ async fn run_for_each(
 ) {
     while let Some(WaitingFinding { context, finding, raised_at }) = findings.recv().await {
         let left_out = left_out.swap(0, Ordering::Relaxed);
-        let facts = FindingForProgram { line: FindingLine::new(&finding, true, raised_at), left_out };
+        let facts = FindingForProgram { line: FindingLine::new(&finding, FindingNews::Raised, raised_at), left_out };
         let end = match json_of(context.as_deref(), &facts) {
             Ok(input) => run_with_input(&command, input.as_bytes()).await,
             Err(error) => CommandEnd::NotStarted(error.to_string()),
@@ -287,7 +287,11 @@ impl FindingsOnDuty {
                 self.kinds.entry(kind).or_default().standing.remove(&finding.node);
                 true
             }
-            (FindingNews::Forgotten | FindingNews::Cleared, None) => false,
+            (FindingNews::Muted | FindingNews::Unmuted, Some(known)) => {
+                known.finding = Arc::clone(finding);
+                true
+            }
+            (_, None) => false,
         }
     }
 
@@ -339,7 +343,10 @@ impl FindingsOfKind {
     /// Hands the worst finding that is due over to the program. It stands for the others of its
     /// kind.
     fn hand_over(&mut self, program: &ProgramQueue, cool_down: Duration, context: Option<&str>, now: Instant) {
-        let due = self.standing.values().filter(|on_duty| !on_duty.is_told && on_duty.forgotten.is_none());
+        let is_due = |on_duty: &FindingOnDuty| {
+            !on_duty.is_told && on_duty.forgotten.is_none() && on_duty.finding.muted.is_none()
+        };
+        let due = self.standing.values().filter(|on_duty| is_due(on_duty));
         let untold = due.clone().count();
         let Some(worst) = due.max_by_key(|on_duty| on_duty.finding.severity) else { return };
         let severity = worst.finding.severity;
@@ -353,6 +360,6 @@ impl FindingsOfKind {
         } else {
             program.left_out.fetch_add(untold as u64, Ordering::Relaxed);
         }
-        self.standing.values_mut().for_each(|on_duty| on_duty.is_told = true);
+        self.standing.values_mut().filter(|on_duty| is_due(on_duty)).for_each(|on_duty| on_duty.is_told = true);
     }
 }

@@ -14,8 +14,10 @@ use super::resolved::ResolvedOptions;
 use super::several::OneOfEnsembles;
 use super::table_event::{ExaminationPace, TableEvent, ToldEnsemble, UnreportedFindings};
 use crate::cli::output;
+use crate::cli::output::note;
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_live::admin::notebook::{FollowedNotes, NotesFollower};
 use lockscope_live::deadline;
 use lockscope_live::exporter::ScrapeKind;
 use lockscope_live::observe::{ObserveOptions, Observed, Observer, STOP_TIMEOUT};
@@ -112,6 +114,7 @@ pub struct LiveTable {
     recording: Option<Box<TableRecording>>,
     /// The ensembles that are followed together with this one.
     others: Option<OneOfEnsembles>,
+    notes: NotesFollower,
 }
 
 impl LiveTable {
@@ -156,6 +159,7 @@ impl LiveTable {
             told_ensemble: ToldEnsemble::default(),
             recording: None,
             others: None,
+            notes: settings.notes(),
         })
     }
 
@@ -283,6 +287,7 @@ impl LiveTable {
 
     /// Looks for findings; new and cleared ones are reported next.
     fn examine(&mut self) {
+        self.follow_notes();
         let told = self.others.as_ref().and_then(|others| others.exchange(self.live.table(), now()));
         if let Some(waits) = told {
             self.apply(Change::Crossed { waits }, now());
@@ -295,6 +300,22 @@ impl LiveTable {
             self.unreported = UnreportedFindings::new(looked);
         }
         self.examination.examined(Instant::now(), rest_between_checks(self.live.table()));
+    }
+
+    /// Takes what is muted now, and ends the mutes whose findings are cleared.
+    fn follow_notes(&mut self) {
+        if let Some(FollowedNotes { mutes, trouble, .. }) = self.notes.news().cloned() {
+            if let Some(trouble) = trouble {
+                note(&trouble);
+            }
+            if *self.live.table().mutes() != mutes {
+                self.apply(Change::Muted { mutes }, now());
+            }
+        }
+        // A command that reads once does not see for how long a finding is gone.
+        if self.reports_initial {
+            self.notes.end_cleared(self.live.diagnosis().cleared_mutes(self.live.table()));
+        }
     }
 
     /// Applies a change to the table; returns its time and its events.

@@ -222,12 +222,16 @@ pub(super) struct EnsembleOptions {
     /// Write a log of lockscope's own work to this file
     #[arg(long, value_name = "FILE", help_heading = "General")]
     pub log_file: Option<PathBuf>,
+    /// File with what is muted and which findings were seen [default:
+    /// $XDG_STATE_HOME/lockscope/notes.json]
+    #[arg(long, value_name = "FILE", help_heading = "General")]
+    pub notes_file: Option<PathBuf>,
     /// Show times in UTC instead of local time; JSON is always in UTC
     #[arg(long, help_heading = "General", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub utc: Option<bool>,
 }
 
-merge_fields!(EnsembleOptions: context, all_contexts, connect, session_timeout, auth_file, allow_plain_auth, tls_ca, tls_cert, tls_key, kerberos, kerberos_server, kerberos_principal, server_view, admin_url, config, log_file, utc);
+merge_fields!(EnsembleOptions: context, all_contexts, connect, session_timeout, auth_file, allow_plain_auth, tls_ca, tls_cert, tls_key, kerberos, kerberos_server, kerberos_principal, server_view, admin_url, config, log_file, notes_file, utc);
 
 /// The options of the commands that print parts of the config file: contexts and recipes.
 #[derive(Args, Clone, Debug, PartialEq)]

@@ -36,6 +36,7 @@ use super::table_event::UnreadableNotices;
 use super::{options, several};
 use lockscope_base::time::{Backoff, now};
 use lockscope_base::znode::{Timestamp, Zxid};
+use lockscope_live::admin::Action;
 use lockscope_live::admin::audit::{AuditEntry, AuditFollower};
 use lockscope_live::exporter::ScrapeKind;
 use lockscope_live::zk::EnsembleAddress;
@@ -447,6 +448,10 @@ impl FollowedDeletions {
 }
 
 fn deletion(entry: AuditEntry) -> Option<RecordedDeletion> {
+    // What was noted about a finding is recorded with the finding.
+    if Action::ALL.iter().all(|action| action.id() != entry.action) {
+        return None;
+    }
     let outcome = entry.outcome?;
     let at = DateTime::parse_from_rfc3339(&outcome.at).map_or_else(|_| now(), |at| Timestamp(at.timestamp_millis()));
     let by = entry.who.sudo_user.unwrap_or(entry.who.user);

@@ -297,7 +297,7 @@ impl SpanExport {
     /// Records the findings of one look.
     pub(super) fn looked(&mut self, looked: &LookOutcome, table: &LockTable) {
         if !looked.forgotten.is_empty() {
-            let forgotten = FindingChanges { raised: Vec::new(), cleared: looked.forgotten.clone() };
+            let forgotten = FindingChanges { cleared: looked.forgotten.clone(), ..FindingChanges::default() };
             self.spans.findings_changed(&forgotten, table, looked.at);
         }
         self.spans.findings_changed(&looked.changes, table, looked.at);

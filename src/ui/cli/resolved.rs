@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -26,7 +27,8 @@ use lockscope_base::znode::ZnodePath;
 use lockscope_files as files;
 use lockscope_files::{FileError, Sensitivity};
 use lockscope_lab::contend::ContendError;
-use lockscope_live::admin::{ProductionMark, audit};
+use lockscope_live::admin::notebook::{Notebook, NotesFollower, PlannedMutes};
+use lockscope_live::admin::{ProductionMark, audit, notebook};
 use lockscope_live::observe::{MAX_BACKLOG, ObserveOptions};
 use lockscope_live::zk;
 use lockscope_live::zk::admin::AdminUrl;
@@ -169,6 +171,10 @@ pub(super) struct ResolvedOptions {
     pub write: bool,
     /// `None` when there is no place for the log.
     pub audit_log: Option<PathBuf>,
+    /// The file with notes about findings; `None` when there is no place for it.
+    pub notes_file: Option<PathBuf>,
+    /// What the config file mutes.
+    pub planned_mutes: Option<Arc<dyn PlannedMutes>>,
     /// Where the screen keeps its past.
     pub past: PastPlace,
     pub format: Format,
@@ -258,6 +264,8 @@ impl ResolvedOptions {
             mouse: display.mouse.unwrap_or(false),
             write: changes.write.unwrap_or(false),
             audit_log: changes.audit_log.or_else(audit::usual_path),
+            notes_file: ensemble.notes_file.or_else(notebook::usual_path),
+            planned_mutes: None,
             past: past.place(),
             format: output.format.unwrap_or_else(Format::of_stdout),
             timeout: output.timeout.unwrap_or(DEFAULT_TIMEOUT),
@@ -278,7 +286,14 @@ impl ResolvedOptions {
         let thresholds = Thresholds { flapping: config.flapping, ..self.thresholds };
         let (recipes, expected) = (config.recipes.clone(), config.expected.clone());
         let commands = config.commands.clone();
-        Self { recipes, expected, thresholds, bindings, screens, commands, production, ..self }
+        let planned_mutes = config.planned_mutes(self.context.as_deref());
+        Self { recipes, expected, thresholds, bindings, screens, commands, production, planned_mutes, ..self }
+    }
+
+    /// Returns a follower of what is muted in the ensemble.
+    pub(super) fn notes(&self) -> NotesFollower {
+        let notebook = self.notes_file.clone().map(Notebook::at);
+        NotesFollower::new(notebook, self.planned_mutes.clone(), &self.ensemble_name())
     }
 
     /// Returns the names of the changed options that take effect only when the screen is restarted.
@@ -304,7 +319,9 @@ impl ResolvedOptions {
             mouse,
             write,
             audit_log,
+            notes_file,
             past,
+            planned_mutes: _,
             ascii: _,
             theme: _,
             palette: _,
@@ -340,6 +357,7 @@ impl ResolvedOptions {
             ("mouse", *mouse != before.mouse),
             ("write", *write != before.write),
             ("audit-log", *audit_log != before.audit_log),
+            ("notes-file", *notes_file != before.notes_file),
             ("store, past-memory", *past != before.past),
         ];
         changed.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
@@ -411,7 +429,18 @@ impl ResolvedOptions {
             commands: self.commands.clone(),
         };
         let (theme, past) = (self.palette, self.past.clone());
-        TuiOptions { settings, observe, survey, theme, mouse: self.mouse, notice: None, past, tour: None, guard: None }
+        TuiOptions {
+            settings,
+            observe,
+            survey,
+            theme,
+            mouse: self.mouse,
+            notice: None,
+            past,
+            tour: None,
+            guard: None,
+            notes: self.notes(),
+        }
     }
 }
 

@@ -287,6 +287,7 @@ fn watched(context: InContext) -> tui::EnsembleToWatch {
             observe: settings.observe_options()?,
             survey: settings.survey_options()?,
             thresholds: settings.thresholds,
+            notes: settings.notes(),
         })
     });
     let options = options.map_err(|error| sentence(&format!("{error:#}")));

@@ -17,7 +17,7 @@ use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Finding, FindingChanges};
 use lockscope_model::ensemble::{EnsembleEvent, EnsembleEventKind, EnsembleLine};
 use lockscope_model::queue::{Happening, LockName, LockTable, SampledCounts};
-use lockscope_model::report::Initial;
+use lockscope_model::report::{FindingNews, Initial};
 use lockscope_past::record::LookOutcome;
 
 /// The meaning of a change of the table.
@@ -34,22 +34,6 @@ pub enum TableEvent {
     Ensemble { event: EnsembleEvent, at: Timestamp },
     /// A finding that was raised or cleared.
     Finding { finding: Arc<Finding>, news: FindingNews, at: Timestamp },
-}
-
-/// What a look says of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FindingNews {
-    Raised,
-    Cleared,
-    /// It is from before a cut, and raised again if it still applies.
-    Forgotten,
-}
-
-impl FindingNews {
-    /// Returns whether the finding stands now; a forgotten one counts as cleared.
-    pub fn is_raised(self) -> bool {
-        self == Self::Raised
-    }
 }
 
 /// The part of the ensemble's time line that was printed.
@@ -114,14 +98,22 @@ pub struct UnreportedFindings {
     forgotten: vec::IntoIter<Arc<Finding>>,
     cleared: vec::IntoIter<Arc<Finding>>,
     raised: vec::IntoIter<Arc<Finding>>,
+    muted: vec::IntoIter<Arc<Finding>>,
     at: Timestamp,
 }
 
 impl UnreportedFindings {
     /// Takes the result of a look.
     pub fn new(looked: LookOutcome) -> Self {
-        let LookOutcome { at, forgotten, changes: FindingChanges { raised, cleared } } = looked;
-        Self { forgotten: forgotten.into_iter(), cleared: cleared.into_iter(), raised: raised.into_iter(), at }
+        let LookOutcome { at, forgotten, changes } = looked;
+        let FindingChanges { raised, cleared, muted } = changes;
+        Self {
+            forgotten: forgotten.into_iter(),
+            cleared: cleared.into_iter(),
+            raised: raised.into_iter(),
+            muted: muted.into_iter(),
+            at,
+        }
     }
 }
 
@@ -132,7 +124,12 @@ impl Iterator for UnreportedFindings {
     fn next(&mut self) -> Option<Self::Item> {
         let went = self.forgotten.next().map(|finding| (finding, FindingNews::Forgotten));
         let went = went.or_else(|| Some((self.cleared.next()?, FindingNews::Cleared)));
-        let (finding, news) = went.or_else(|| Some((self.raised.next()?, FindingNews::Raised)))?;
+        let came = went.or_else(|| Some((self.raised.next()?, FindingNews::Raised)));
+        let (finding, news) = came.or_else(|| {
+            let finding = self.muted.next()?;
+            let news = if finding.muted.is_some() { FindingNews::Muted } else { FindingNews::Unmuted };
+            Some((finding, news))
+        })?;
         Some((finding, news, self.at))
     }
 }

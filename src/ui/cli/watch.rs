@@ -24,15 +24,14 @@ use super::output::{ExitAnswer, interrupted, json_of, note, send};
 use super::past::SpanOptions;
 use super::resolved::ResolvedOptions;
 use super::several::{Failures, InContext, OneOfEnsembles};
-use super::table_event::{FindingNews, TableEvent, ToldEnsemble, UnreadableNotices, every_root_is_readable};
+use super::table_event::{TableEvent, ToldEnsemble, UnreadableNotices, UnreportedFindings, every_root_is_readable};
 use super::{options, past};
 use lockscope_base::znode::{TimeRange, Timestamp};
 use lockscope_live::deadline::until;
-use lockscope_model::diagnose::FindingChanges;
 use lockscope_model::report::{
     EnsembleEventLine, FindingLine, GapLine, HappeningLine, Initial, InitialLine, SampleLine, lines,
 };
-use lockscope_past::record::{Past, PastTime, Playback, PlaybackStep, PlayedEntry};
+use lockscope_past::record::{LookOutcome, Past, PastTime, Playback, PlaybackStep, PlayedEntry};
 
 /// The most events whose lines are written together.
 const MAX_EVENTS_AT_ONCE: usize = 1024;
@@ -148,11 +147,9 @@ fn line(event: &TableEvent, format: Format, context: Option<&str>, utc: bool) ->
         (TableEvent::Gap { from, until }, Format::Json) => json_of(context, &GapLine::new(*from, *until))?,
         (TableEvent::Ensemble { event, at }, Format::Table) => lines::ensemble(event, *at, utc),
         (TableEvent::Ensemble { event, at }, Format::Json) => json_of(context, &EnsembleEventLine::new(event, *at))?,
-        (TableEvent::Finding { finding, news, at }, Format::Table) => {
-            lines::finding(finding, news.is_raised(), *at, utc)
-        }
+        (TableEvent::Finding { finding, news, at }, Format::Table) => lines::finding(finding, *news, *at, utc),
         (TableEvent::Finding { finding, news, at }, Format::Json) => {
-            json_of(context, &FindingLine::new(finding, news.is_raised(), *at))?
+            json_of(context, &FindingLine::new(finding, *news, *at))?
         }
     })
 }
@@ -345,10 +342,9 @@ fn events(
             let events = happenings.into_iter().map(|happening| TableEvent::Happening(happening, None)).collect();
             (events, is_initial.then_some(at))
         }
-        PlaybackStep::Entry { at, played: PlayedEntry::Findings(FindingChanges { raised, cleared }), .. } => {
-            let event = |news| move |finding| TableEvent::Finding { finding, news, at };
-            let raised = raised.into_iter().map(event(FindingNews::Raised));
-            (cleared.into_iter().map(event(FindingNews::Cleared)).chain(raised).collect(), None)
+        PlaybackStep::Entry { at, played: PlayedEntry::Findings(changes), .. } => {
+            let events = UnreportedFindings::new(LookOutcome { at, forgotten: Vec::new(), changes });
+            (events.map(|(finding, news, at)| TableEvent::Finding { finding, news, at }).collect(), None)
         }
         PlaybackStep::Gap { from, until } => {
             // After a damaged part, and at a seam, the whole state is known at once.

@@ -17,15 +17,19 @@ use super::app::{AuditReading, ConfigChange, Event, sentence};
 use super::theme::Palette;
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::ZnodePath;
-use lockscope_live::admin::audit::HistoryLimits;
+use lockscope_live::admin::audit::{AuditError, HistoryLimits, Subject};
 use lockscope_live::admin::examine::Examiner;
+use lockscope_live::admin::notebook::{NoteChange, Notebook, author};
 use lockscope_live::admin::{
     Audit, Confirmed, DeletePlan, Ending, Examine, NodeOutcome, PlannedNode, Protection, ProtectionGuard, Who, audit,
 };
 use lockscope_live::observe::ObserveOptions;
 use lockscope_live::zk::survey::SurveyOptions;
-use lockscope_live::zk::{ConnectOptions, NodeReading};
+use lockscope_live::zk::{ConnectOptions, EnsembleAddress, NodeReading};
 use lockscope_live::{admin, zk};
+use lockscope_model::queue::{Mute, MuteScope};
+use lockscope_model::report::ReportedEnsemble;
+use lockscope_model::report::lines::mute_sentence;
 
 /// The time limit for each node of a plan.
 const MAX_TIME_FOR_NODE: Duration = Duration::from_secs(15);
@@ -38,6 +42,79 @@ const MAX_TIME_FOR_GUARDS: Duration = Duration::from_secs(10);
 
 /// The first and the longest pause before the ensemble is asked again who it is.
 const PROTECTION_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// A note that the user wants to keep about the ensemble of a connect string.
+#[derive(Debug)]
+pub struct WishedNote {
+    pub connect: String,
+    pub change: NoteChange,
+    /// The audit log that says who muted what.
+    pub log: Option<PathBuf>,
+}
+
+impl WishedNote {
+    /// Keeps the note, and logs it unless it only tells what was seen. The error is a sentence
+    /// without a full stop. Not cancelled once it has begun.
+    pub async fn keep(self, notebook: Notebook) -> Result<(), String> {
+        let Self { connect, change, log } = self;
+        let kept = spawn_blocking(move || {
+            let shown = ReportedEnsemble::new(&connect, None).connect().to_owned();
+            let by: Arc<str> = author().into();
+            let signed = |mute: Mute| Mute { by: Arc::clone(&by), ..mute };
+            let change = match change {
+                NoteChange::Mute(mutes) => NoteChange::Mute(mutes.into_iter().map(signed).collect()),
+                other => other,
+            };
+            notebook.change(&EnsembleAddress::of(&shown), change.clone()).map_err(|error| error.to_string())?;
+            Ok::<_, String>((change, Who::here(&shown)))
+        });
+        let (change, who) =
+            kept.await.map_err(|_| "the note was not kept: a part of lockscope failed".to_owned())??;
+        let Some(log) = log else { return Ok(()) };
+        let lines = audit_lines(&change);
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let unlogged = |error: AuditError| format!("it counts, but {error}");
+        let opened = spawn_blocking(move || Audit::open(&log)).await;
+        let log = opened.map_err(|_| "it counts, but it is not logged".to_owned())?.map_err(unlogged)?;
+        for (action, subject, reason) in lines {
+            log.noted(action, subject, &who, reason).await.map_err(unlogged)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the lines of the audit log for a note: the action, its subject, and what was said.
+fn audit_lines(change: &NoteChange) -> Vec<(&'static str, Subject, String)> {
+    match change {
+        NoteChange::Mute(mutes) => {
+            let line = |mute: &Mute| ("mute", subject(&mute.scope), mute_sentence(mute, true));
+            mutes.iter().map(line).collect()
+        }
+        NoteChange::Unmute(scopes) => {
+            let line = |scope: &MuteScope| ("unmute", subject(scope), "counted again".to_owned());
+            scopes.iter().map(line).collect()
+        }
+        NoteChange::Know(_) => Vec::new(),
+    }
+}
+
+fn subject(scope: &MuteScope) -> Subject {
+    match scope {
+        MuteScope::Finding(muted) => Subject {
+            lock: muted.lock.to_string(),
+            path: muted
+                .node
+                .as_deref()
+                .map_or_else(|| muted.lock.to_string(), |node| muted.lock.child(node).to_string()),
+            evidence: format!("{} {}", muted.severity, muted.code),
+            ..Subject::default()
+        },
+        MuteScope::Locks { path, .. } => Subject { path: path.as_str().to_owned(), ..Subject::default() },
+        MuteScope::Maintenance => Subject { evidence: "maintenance of the servers".to_owned(), ..Subject::default() },
+    }
+}
 
 /// Carries out the deletions that the user confirmed.
 ///

@@ -26,8 +26,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::app::{EnsembleReport, EnsembleRow, Filter, FoundLocks, WatchedEnsembles};
+use super::app::{EnsembleReport, EnsembleRow, Filter, FoundLocks, KnownFindings, WatchedEnsembles};
 use lockscope_base::time::now;
+use lockscope_live::admin::notebook::{KnownFinding, NotesFollower};
 use lockscope_live::deadline::until;
 use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, ViewBy};
@@ -55,6 +56,8 @@ pub struct EnsembleWatchOptions {
     pub survey: SurveyOptions,
     /// When findings are raised.
     pub thresholds: Thresholds,
+    /// Follows what is muted.
+    pub notes: NotesFollower,
 }
 
 /// One of several ensembles.
@@ -120,9 +123,8 @@ impl EnsembleWatches {
             let name: Arc<str> = options.name.as_str().into();
             stagger += SURVEY_STAGGER;
             let watched = options.options.as_ref().ok();
-            let task = watched.map(|watched| {
-                WatchTask::start(Arc::clone(&name), Followed::start(watched), &watched.survey, stagger, &board)
-            });
+            let task = watched
+                .map(|watched| WatchTask::start(Arc::clone(&name), Followed::start(watched), watched, stagger, &board));
             WatchedEnsemble { name, options, task }
         };
         let ensembles: Vec<WatchedEnsemble> = ensembles.into_iter().map(start).collect();
@@ -172,7 +174,7 @@ impl EnsembleWatches {
             return followed.observer.stop().await;
         };
         let name = name.unwrap_or_default().into();
-        *watched = Some(WatchTask::start(name, followed, &options.survey, SURVEY_STAGGER, &self.board));
+        *watched = Some(WatchTask::start(name, followed, options, SURVEY_STAGGER, &self.board));
     }
 
     pub fn board(&self) -> Arc<EnsembleBoard> {
@@ -203,6 +205,8 @@ fn unknown_row(WatchedEnsemble { name, options, .. }: &WatchedEnsemble) -> Ensem
         trouble: options.options.as_ref().err().cloned(),
         summary: None,
         news: 0,
+        troubles: 0,
+        known: KnownFindings::default(),
         found: FoundLocks::default(),
     }
 }
@@ -211,13 +215,12 @@ impl WatchTask {
     fn start(
         name: Arc<str>,
         followed: Followed,
-        survey: &SurveyOptions,
+        options: &EnsembleWatchOptions,
         after: Duration,
         board: &Arc<EnsembleBoard>,
     ) -> Self {
         let stop = CancellationToken::new();
-        let survey = SurveyOptions { min_interval: SURVEY_INTERVAL, ..survey.clone() };
-        let watcher = Watcher::new(name, followed, survey, after, Arc::clone(board));
+        let watcher = Watcher::new(name, followed, options, after, Arc::clone(board));
         let task = tokio::spawn(watcher.watch(stop.clone()));
         Self { stop, task }
     }
@@ -243,6 +246,11 @@ struct Watcher {
     /// The filter of the list.
     filter: watch::Receiver<Filter>,
     crossed: watch::Receiver<CrossWaitsByEnsemble>,
+    notes: NotesFollower,
+    /// The findings that the notes know.
+    noted: Arc<[KnownFinding]>,
+    /// Changes when the console has noted something.
+    renoted: watch::Receiver<()>,
     changes: ChangeRate,
     posted: Option<EnsembleSummary>,
     looked: Option<Instant>,
@@ -256,11 +264,15 @@ impl Watcher {
     fn new(
         name: Arc<str>,
         followed: Followed,
-        survey: SurveyOptions,
+        options: &EnsembleWatchOptions,
         after: Duration,
         board: Arc<EnsembleBoard>,
     ) -> Self {
+        let survey = SurveyOptions { min_interval: SURVEY_INTERVAL, ..options.survey.clone() };
         Self {
+            notes: options.notes.clone(),
+            noted: Arc::default(),
+            renoted: board.noted.subscribe(),
             name,
             followed,
             survey,
@@ -288,6 +300,7 @@ impl Watcher {
                 // The board lives as long as the watcher.
                 Ok(()) = self.filter.changed() => self.post(),
                 Ok(()) = self.crossed.changed() => self.learn_cross_waits(),
+                Ok(()) = self.renoted.changed() => self.look(),
                 () = sleep_until(self.survey_from), if starts => {
                     // A malformed connect string is refused long before.
                     let before = self.followed.live.table().view();
@@ -352,8 +365,13 @@ impl Watcher {
 
     fn look(&mut self) {
         let (at, live) = (now(), &mut self.followed.live);
+        if let Some(notes) = self.notes.news() {
+            self.noted = notes.findings.as_slice().into();
+            live.apply(Change::Muted { mutes: Arc::clone(&notes.mutes) }, at, None);
+        }
         live.take_touched();
         live.diagnose(at, None);
+        self.notes.end_cleared(live.diagnosis().cleared_mutes(live.table()));
         let before = self.posted.as_ref();
         let summary = EnsembleSummary::new(live.table(), live.diagnosis(), &self.changes, before, at);
         (self.looked, self.is_changed) = (Some(Instant::now()), false);
@@ -368,7 +386,8 @@ impl Watcher {
         let filter = self.filter.borrow_and_update().clone();
         let found = FoundLocks::of(&filter, live.table(), live.diagnosis(), now());
         let claims = EnsembleClaims::of(TableAt::new(live.table(), now()));
-        self.board.post(EnsembleReport { name: Arc::clone(&self.name), summary, found, claims });
+        let (name, noted) = (Arc::clone(&self.name), Arc::clone(&self.noted));
+        self.board.post(EnsembleReport { name, summary, found, noted, claims });
     }
 }
 
@@ -378,6 +397,7 @@ fn is_of_node(change: &Change) -> bool {
         Change::Surveyed { .. }
             | Change::Compared { .. }
             | Change::Crossed { .. }
+            | Change::Muted { .. }
             | Change::Connection(_)
             | Change::Syncing
             | Change::Synced
@@ -407,6 +427,8 @@ pub struct EnsembleBoard {
     filter: watch::Sender<Filter>,
     /// The cycles of waits over several ensembles.
     crossed: watch::Sender<CrossWaitsByEnsemble>,
+    /// Tells that the console has noted something.
+    noted: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -424,6 +446,11 @@ impl EnsembleBoard {
     /// Tells the ensembles that are not open of cycles in which they take part.
     pub fn tell_cross_waits(&self, told: CrossWaitsByEnsemble) {
         self.crossed.send_replace(told);
+    }
+
+    /// Lets all ensembles that are not open read the notes again.
+    pub fn tell_notes(&self) {
+        self.noted.send_replace(());
     }
 
     /// Returns the filter of the list, now and later.
@@ -471,7 +498,8 @@ mod tests {
         let diagnosis = Diagnosis::new(Thresholds::default());
         let at = lockscope_base::znode::Timestamp(at);
         let summary = EnsembleSummary::new(&LockTable::new([]), &diagnosis, &ChangeRate::default(), None, at);
-        EnsembleReport { name: name.into(), summary, found: FoundLocks::default(), claims: EnsembleClaims::default() }
+        let (found, noted, claims) = (FoundLocks::default(), Arc::default(), EnsembleClaims::default());
+        EnsembleReport { name: name.into(), summary, found, noted, claims }
     }
 
     #[tokio::test]

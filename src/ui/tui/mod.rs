@@ -76,6 +76,7 @@ use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{FleetCommand, Scenario};
 use lockscope_live::admin::ProtectionGuard;
+use lockscope_live::admin::notebook::NotesFollower;
 use lockscope_live::observe::{ObserveOptions, Observed, Observer};
 use lockscope_live::zk::BadConnectString;
 use lockscope_live::zk::survey::{SurveyOptions, Surveyor, WatchersWanted};
@@ -123,6 +124,8 @@ pub struct TuiOptions {
     pub past: PastPlace,
     /// The guided tour to start with.
     pub tour: Option<Tour>,
+    /// Follows what is muted.
+    pub notes: NotesFollower,
     /// Knows which ensembles are protected. Without it nothing is changed.
     pub guard: Option<ProtectionGuard>,
 }
@@ -131,7 +134,8 @@ impl TuiOptions {
     /// Returns how to watch the ensemble while it is not open.
     pub fn watch(&self) -> EnsembleWatchOptions {
         let thresholds = self.settings.thresholds;
-        EnsembleWatchOptions { observe: self.observe.clone(), survey: self.survey.clone(), thresholds }
+        let notes = self.notes.clone();
+        EnsembleWatchOptions { observe: self.observe.clone(), survey: self.survey.clone(), thresholds, notes }
     }
 }
 
@@ -252,12 +256,14 @@ async fn show(
         deletions: DeletionRunner::new(
             options.observe.clone(),
             options.survey.clone(),
-            options.settings.audit_log,
+            options.settings.audit_log.clone(),
             options.settings.write,
         )
         .guarded_by(options.guard.filter(|_| is_open)),
         nodes: NodeReader::new(options.observe.connection.clone()),
         source,
+        notes: options.notes,
+        audit_log: options.settings.audit_log,
         board: ensembles.as_ref().map(|ensembles| ensembles.board()),
         notice: options.notice,
         first: options.tour.map(|tour| Event::TourBegins(Box::new(tour))),
@@ -287,6 +293,7 @@ async fn show(
         let gone = !terminal::is_there();
         let deleting = console.app().working().is_some();
         let last = console.end_past();
+        console.keep_known().await;
         let next = console.take_next();
         let several = console.take_ensembles();
         let left = console.leave();

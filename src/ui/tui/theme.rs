@@ -16,7 +16,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 use toml::de::DeTable;
 
-use lockscope_model::diagnose::Severity;
+use lockscope_model::diagnose::{Finding, Severity};
 use lockscope_model::text::Charset;
 
 /// The built-in themes. Each is a file of the same form as a user's theme.
@@ -105,6 +105,11 @@ impl Theme {
 
     pub fn of(palette: Palette, ascii: bool) -> Self {
         Self { palette, signs: if ascii { ASCII } else { UNICODE } }
+    }
+
+    /// Returns the style of a finding, which is faint when somebody muted it.
+    pub fn finding(&self, finding: &Finding) -> Style {
+        if finding.muted.is_some() { self.dim } else { self.severity(finding.severity) }
     }
 
     pub fn severity(&self, severity: Severity) -> Style {

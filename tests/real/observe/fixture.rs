@@ -108,6 +108,7 @@ impl ObserverFixture {
             Change::Surveyed { .. } => "surveyed",
             Change::Compared { .. } => "compared",
             Change::Crossed { .. } => "crossed",
+            Change::Muted { .. } => "muted",
             Change::Syncing => "syncing",
             Change::Synced => "synced",
             Change::Connection(link) => {

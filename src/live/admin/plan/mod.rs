@@ -78,6 +78,9 @@ pub enum Action {
 }
 
 impl Action {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Delete, Self::Revoke];
+
     /// Returns the name in JSON, in the audit log and on the screen.
     pub fn id(self) -> &'static str {
         match self {

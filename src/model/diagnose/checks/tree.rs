@@ -303,6 +303,7 @@ fn describe_many_empty(below: &EmptiedBelow, server_now: Timestamp) -> Finding {
         client: None,
         summary,
         remedy: remedy_of_many(&below.above).into(),
+        muted: None,
     }
 }
 

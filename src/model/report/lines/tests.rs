@@ -232,9 +232,9 @@ fn the_number_of_locks_is_grammatical_and_missing_kinds_are_named() {
         let table = table(locks.iter().map(|path| seen(path, stat, b"")), Timestamp(0));
         let mut diagnosis = Diagnosis::new(Thresholds::default());
         diagnosis.examine(&table, Timestamp(0));
-        let verdict = Verdict::of(&table, &diagnosis, Duration::from_secs(seconds), Severity::Warning);
+        let verdict = Verdict::of(&table, &diagnosis, Duration::from_secs(seconds), Timestamp(0), Severity::Warning);
         let mut out = Vec::new();
-        check(&mut out, &table, &diagnosis, &verdict, true).expect("memory takes it");
+        check(&mut out, &table, &diagnosis, &verdict, true, true).expect("memory takes it");
         String::from_utf8(out).expect("text")
     };
     let one = printed(&["/a/lock-0000000000"], 3_600);

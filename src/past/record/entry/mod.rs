@@ -27,7 +27,7 @@ use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, FindingChanges, FlappingLimit, Thresholds};
 use lockscope_model::queue::{
-    Change, Elections, EnsembleState, Happening, HeadWait, LockId, LockTable, RunsOfOne, SessionEvidence,
+    Change, Elections, EnsembleState, Happening, HeadWait, LockId, LockTable, Mutes, RunsOfOne, SessionEvidence,
 };
 use named::StoredEntry;
 
@@ -65,11 +65,15 @@ impl RecordedState {
     /// Takes in one entry.
     pub fn play(&mut self, at: Timestamp, entry: StoreEntry<'_>) -> PlayedEntry {
         match entry {
-            StoreEntry::Change(change) => PlayedEntry::Happenings(self.table.apply(change.into_owned(), at)),
-            StoreEntry::Examined => PlayedEntry::Findings(self.diagnosis.examine(&self.table, at)),
-            StoreEntry::FindingsForgotten => {
-                PlayedEntry::Findings(FindingChanges { raised: Vec::new(), cleared: self.diagnosis.start_over() })
+            StoreEntry::Change(change) => {
+                let happenings = self.table.apply(change.into_owned(), at);
+                PlayedEntry::Happenings(happenings)
             }
+            StoreEntry::Examined => PlayedEntry::Findings(self.diagnosis.examine(&self.table, at)),
+            StoreEntry::FindingsForgotten => PlayedEntry::Findings(FindingChanges {
+                cleared: self.diagnosis.start_over(),
+                ..FindingChanges::default()
+            }),
         }
     }
 
@@ -101,19 +105,25 @@ impl RecordedState {
         // Missing before format 8.
         let head_waits: Vec<(LockId, HeadWait)> =
             if decoder.is_at_end() { Vec::new() } else { decoder.next(&budget, SegmentDamage::Keyframe)? };
+        // Missing before format 9.
+        let mutes: Mutes =
+            if decoder.is_at_end() { Mutes::default() } else { decoder.next(&budget, SegmentDamage::Keyframe)? };
         decoder.finish(SegmentDamage::Keyframe)?;
         let table = state.table.with_recipes(&recipes).with_session_evidence(evidence);
         let table = table
             .with_elections(elections.with_promised_holds(&promised))
             .with_ensemble_state(ensemble)
             .with_runs_of_one(runs)
-            .with_head_waits(head_waits);
+            .with_head_waits(head_waits)
+            .with_mutes(mutes);
         let thresholds = Thresholds { flapping, ..*state.diagnosis.thresholds() };
         let mut state = Self { table, diagnosis: state.diagnosis.with_thresholds(thresholds) };
         if !state.table.is_consistent() {
             return Err(SegmentDamage::Keyframe);
         }
         state.table.recount();
+        let at = state.table.last_true().unwrap_or_default();
+        state.diagnosis.mute(state.table.mutes(), at);
         Ok((state, most - budget.left()))
     }
 }
@@ -129,7 +139,7 @@ pub fn write(table: &LockTable, diagnosis: &Diagnosis) -> io::Result<Vec<u8>> {
     let evidence = table.session_evidence();
     let (ensemble, promised) = (table.ensemble_state(), (table.elections().promised_holds(), table.runs_of_one()));
     let recipes = table.own_recipes();
-    let state = (table, diagnosis, recipes, evidence, elections, ensemble, promised, table.head_waits());
+    let state = (table, diagnosis, recipes, evidence, elections, ensemble, promised, table.head_waits(), table.mutes());
     decode::pack_with(None, |packer| postcard::to_io(&state, packer).map(drop).map_err(io::Error::other))
 }
 
@@ -386,6 +396,7 @@ fn added_by(change: &Change) -> u64 {
         Change::Deleted { path, .. } | Change::DeletedBy { path, .. } => path.as_str().len() as u64,
         Change::Compared { comparison } => comparison.memory(),
         Change::Crossed { waits } => waits.memory(),
+        Change::Muted { mutes } => mutes.memory(),
         Change::Surveyed { .. } | Change::Heard { .. } | Change::Connection(_) | Change::Syncing | Change::Synced => 0,
     }
 }

@@ -32,7 +32,7 @@ pub use crate::record::tables::{CoveredTime, PastContender};
 pub use attempts::{PastAttempts, Storm};
 pub use facts::{CoverageFacts, HistoryFacts};
 pub use lines::{Histories, HistoriesFacts, RecordedEnsemble, clock_sentence, lines, write_lines};
-pub use rows::{PastEnsembleEvent, PastFinding, PastGap};
+pub use rows::{PastEnsembleEvent, PastFinding, PastGap, PastMute};
 pub use scan::Sums;
 
 #[cfg(test)]

@@ -56,6 +56,19 @@ pub struct PastFinding {
     pub summary: String,
     /// The remedy in a sentence.
     pub remedy: String,
+    /// What was said of it, where somebody muted it.
+    pub muted: Option<PastMute>,
+}
+
+/// A mute of a finding of the past.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastMute {
+    /// Who muted it.
+    pub by: String,
+    /// What was written.
+    pub note: String,
+    /// Until when; `None` until it is cleared.
+    pub until: Option<Timestamp>,
 }
 
 /// Returns the beginning and the end of the recorded time.
@@ -138,11 +151,13 @@ pub(in crate::record) fn findings(
     to: Timestamp,
     limit: usize,
 ) -> rusqlite::Result<Vec<PastFinding>> {
-    let mut statement = connection.prepare(
-        "SELECT lock.path, lock.name, node, code, severity, raised_at, cleared_at, summary, remedy
+    let added = |column| tables::or_null(connection, "finding", column);
+    let (by, note, until) = (added("muted_by")?, added("muted_note")?, added("muted_until")?);
+    let mut statement = connection.prepare(&format!(
+        "SELECT lock.path, lock.name, node, code, severity, raised_at, cleared_at, summary, remedy, {by}, {note}, {until}
          FROM finding JOIN lock ON lock.id = lock_id
          WHERE ifnull(cleared_at, 9223372036854775807) >= ?1 AND raised_at <= ?2 ORDER BY raised_at, finding.id LIMIT ?3",
-    )?;
+    ))?;
     let memory = RowMemory::default();
     let finding = |row: &Row<'_>| {
         memory.charge(row)?;
@@ -156,9 +171,15 @@ pub(in crate::record) fn findings(
             cleared_at: row.get::<_, Option<i64>>(6)?.map(Timestamp),
             summary: row.get(7)?,
             remedy: row.get(8)?,
+            muted: row.get::<_, Option<String>>(9)?.map(|by| muted(row, by)).transpose()?,
         })
     };
     statement.query_map(params![from.0, to.0, limit_of(limit)], finding)?.collect()
+}
+
+fn muted(row: &Row<'_>, by: String) -> rusqlite::Result<PastMute> {
+    let note = row.get::<_, Option<String>>(10)?.unwrap_or_default();
+    Ok(PastMute { by, note, until: row.get::<_, Option<i64>>(11)?.map(Timestamp) })
 }
 
 fn limit_of(limit: usize) -> i64 {

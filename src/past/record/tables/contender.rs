@@ -282,7 +282,8 @@ impl ContenderRecord {
 
 /// Returns the beginning of a query whose rows [`PastContender::read`] and [`record`] read.
 pub(in crate::record) fn select(connection: &Connection) -> rusqlite::Result<String> {
-    let [deleted_by, source] = [super::or_null(connection, "deleted_by")?, super::or_null(connection, "source")?];
+    let added = |column| super::or_null(connection, "contender", column);
+    let [deleted_by, source] = [added("deleted_by")?, added("source")?];
     Ok(format!(
         "SELECT contender.id, lock.path, lock.name, lock.recipe, node, czxid, mode, contender.session, client.address,
             client.name, data, enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending,

@@ -74,6 +74,13 @@ impl StandingFindingRows {
             self.changed.push(Arc::clone(&record));
             self.standing.insert(key(finding), record);
         }
+        for finding in &changes.muted {
+            if self.standing.contains_key(&key(finding)) {
+                let record = Arc::new(self.raised(finding, table, at));
+                self.changed.push(Arc::clone(&record));
+                self.standing.insert(key(finding), record);
+            }
+        }
     }
 
     /// Records findings that were open when the table was first seen, with their beginnings.

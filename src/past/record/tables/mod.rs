@@ -191,7 +191,10 @@ CREATE TABLE IF NOT EXISTS finding (
     cleared_at INTEGER,             -- null while it stands
     ending TEXT NOT NULL,           -- cleared; unknown when nobody could look any more; open while it stands
     summary TEXT NOT NULL,
-    remedy TEXT NOT NULL
+    remedy TEXT NOT NULL,
+    muted_until INTEGER,            -- of a muted finding; null until it is cleared
+    muted_note TEXT,
+    muted_by TEXT                   -- who muted it; null for one that nobody muted
 );
 CREATE INDEX IF NOT EXISTS finding_cleared ON finding (ifnull(cleared_at, 9223372036854775807));
 
@@ -322,12 +325,18 @@ CREATE VIEW IF NOT EXISTS deletion_utc AS
 ";
 
 /// The columns that were added to tables, with their types.
-const ADDED: [(&str, &str, &str); 3] =
-    [("contender", "deleted_by", "INTEGER"), ("contender", "source", "TEXT"), ("recording", "source", "TEXT")];
+const ADDED: [(&str, &str, &str); 6] = [
+    ("contender", "deleted_by", "INTEGER"),
+    ("contender", "source", "TEXT"),
+    ("recording", "source", "TEXT"),
+    ("finding", "muted_until", "INTEGER"),
+    ("finding", "muted_note", "TEXT"),
+    ("finding", "muted_by", "TEXT"),
+];
 
 /// Returns the expression that reads an added column; NULL in a file without it.
-pub(super) fn or_null(connection: &Connection, column: &'static str) -> rusqlite::Result<&'static str> {
-    Ok(if connection.column_exists(None, "contender", column)? { column } else { "NULL" })
+pub(super) fn or_null(connection: &Connection, table: &str, column: &'static str) -> rusqlite::Result<&'static str> {
+    Ok(if connection.column_exists(None, table, column)? { column } else { "NULL" })
 }
 
 /// Adds the columns that a file of an earlier version lacks.

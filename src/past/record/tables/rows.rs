@@ -190,9 +190,11 @@ impl TableWriter {
         let lock = self.lock(connection, &record.lock)?;
         let client = self.client(connection, &record.client)?;
         let mut statement = connection.prepare_cached(
-            "REPLACE INTO finding (id, lock_id, client_id, session, node, code, severity, raised_at, cleared_at, ending, summary, remedy)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            "REPLACE INTO finding (id, lock_id, client_id, session, node, code, severity, raised_at, cleared_at, ending, summary, remedy,
+                muted_until, muted_note, muted_by)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )?;
+        let mute = record.found.muted.as_deref();
         statement.execute(params![
             record.id,
             lock,
@@ -206,6 +208,9 @@ impl TableWriter {
             record.ending,
             record.found.summary,
             record.found.remedy,
+            mute.and_then(|mute| mute.until).map(|until| until.0),
+            mute.map(|mute| &*mute.note),
+            mute.map(|mute| &*mute.by),
         ])?;
         Ok(())
     }

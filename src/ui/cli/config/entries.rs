@@ -356,6 +356,7 @@ fn start_paths_at(options: &mut SharedOptions, folder: Option<&std::path::Path>)
         &mut ensemble.tls_cert,
         &mut ensemble.tls_key,
         &mut ensemble.log_file,
+        &mut ensemble.notes_file,
         &mut options.changes.audit_log,
         &mut options.past.store,
     ];

@@ -24,12 +24,14 @@ use entries::{Mistakes, OptionEntries, SoundEntries};
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_files as files;
 use lockscope_files::{FileError, Sensitivity};
+use lockscope_live::admin::notebook::PlannedMutes;
 use lockscope_live::admin::{ProtectedContext, ProtectionGuard, ProtectionSource, protection};
 use lockscope_live::zk::EnsembleAddress;
 use lockscope_model::diagnose::FlappingLimit;
-use lockscope_model::queue::Expectation;
+use lockscope_model::queue::{Expectation, Mute};
 
 pub use entries::Mistake;
+use sections::ConfiguredMute;
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +40,7 @@ mod tests;
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// The sections of the file that are not options.
-const SECTIONS: [&str; 7] = ["context", "recipe", "keys", "screen", "command", "expect", "flapping"];
+const SECTIONS: [&str; 8] = ["context", "recipe", "keys", "screen", "command", "expect", "flapping", "mute"];
 
 /// Why the config file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +60,8 @@ impl std::error::Error for Mistake {}
 pub(super) struct Config {
     /// Whether the file exists.
     pub is_there: bool,
+    /// The file, whether it exists or not; `None` where none was looked for.
+    path: Option<PathBuf>,
     /// The options at the top of the file.
     pub options: SharedOptions,
     /// The named ensembles.
@@ -66,6 +70,8 @@ pub(super) struct Config {
     pub recipes: Vec<OwnRecipe>,
     /// What the user expects of elections.
     pub expected: Vec<Expectation>,
+    /// The mutes of planned work.
+    mutes: Vec<ConfiguredMute>,
     /// When leadership flaps.
     pub flapping: FlappingLimit,
     /// The key bindings that differ from the defaults.
@@ -144,9 +150,34 @@ impl Config {
         Ok(protected)
     }
 
+    /// Returns the mutes of planned work in this context, which are read again when the file changes.
+    pub(super) fn planned_mutes(&self, context: Option<&str>) -> Option<Arc<dyn PlannedMutes>> {
+        let (path, context) = (self.path.clone()?, context.map(str::to_owned));
+        Some(Arc::new(MutesOfConfig { path, context }))
+    }
+
     fn known_contexts(&self) -> String {
         let names: Vec<&str> = self.contexts.keys().map(String::as_str).collect();
         if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) }
+    }
+}
+
+/// The mutes that the config file plans for a context.
+#[derive(Debug)]
+struct MutesOfConfig {
+    path: PathBuf,
+    context: Option<String>,
+}
+
+impl PlannedMutes for MutesOfConfig {
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn read(&self) -> Result<Vec<Mute>, String> {
+        let config = load(None, Some(&self.path)).map_err(|error| error.to_string())?;
+        let is_of_here = |mute: &ConfiguredMute| mute.context.is_none() || mute.context == self.context;
+        Ok(config.mutes.into_iter().filter(is_of_here).map(|mute| mute.mute).collect())
     }
 }
 
@@ -195,9 +226,10 @@ pub fn load(named: Option<&Path>, usual: Option<&Path>) -> Result<Config, Config
 /// Reads the config file like [`load`]; wrong entries keep their values from `earlier`.
 pub fn load_over(named: Option<&Path>, usual: Option<&Path>, earlier: &Config) -> Result<Config, ConfigError> {
     let Some(path) = named.or(usual) else { return Ok(Config::default()) };
+    let at = |config| Config { path: Some(path.to_owned()), ..config };
     match files::read_text(path, Sensitivity::Steering, MAX_CONFIG_BYTES) {
-        Ok(text) => Ok(parse_over(&text, path, earlier)),
-        Err(why) if named.is_none() && why.is_absent() => Ok(Config::default()),
+        Ok(text) => Ok(at(parse_over(&text, path, earlier))),
+        Err(why) if named.is_none() && why.is_absent() => Ok(at(Config::default())),
         Err(why) => Err(ConfigError::Unusable { path: path.to_owned(), why }),
     }
 }
@@ -222,6 +254,9 @@ fn parse_over(text: &str, path: &Path, earlier: &Config) -> Config {
         }
         if let Some(value) = table.get("expect") {
             config.expected = sections::read_expected(value, &mut mistakes);
+        }
+        if let Some(value) = table.get("mute") {
+            config.mutes = sections::read_mutes(value, &mut mistakes);
         }
         if let Some(value) = table.get("flapping") {
             config.flapping = sections::read_flapping(value, earlier.flapping, &mut mistakes);

@@ -2,14 +2,17 @@
 //!
 //! - `[[recipe]]`: the user's own recipes.
 //! - `[[expect]]` and `[flapping]`: what the user expects of elections and of holds.
+//! - `[[mute]]`: findings of planned work, which nobody needs to be told of.
 //! - `[keys]`: the user's own key bindings.
 //! - `[screen.NAME]`: the initial columns, order and filter of the lists.
 //! - `[[command]]`: the user's own commands.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::DateTime;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -17,9 +20,9 @@ use super::entries::{Mistakes, Wrong, field, is_known};
 use crate::cli::options;
 use crate::tui::{Bindings, CommandOutput, OwnCommand, OwnProgram, Screen, ScreenChoices, ScreensChosen, WantedKeys};
 use lockscope_base::recipe::{BadRecipe, Definition, LockKind, NameRole, OwnRecipe, PathPattern, Recipe};
-use lockscope_base::znode::ZnodePath;
-use lockscope_model::diagnose::FlappingLimit;
-use lockscope_model::queue::Expectation;
+use lockscope_base::znode::{Timestamp, ZnodePath};
+use lockscope_model::diagnose::{Code, FlappingLimit};
+use lockscope_model::queue::{Expectation, MAX_NOTE_CHARS, Mute, MuteScope};
 
 /// A list of tables, in the words of its mistakes.
 struct TableList {
@@ -38,6 +41,9 @@ const RECIPES: TableList =
 
 const EXPECTATIONS: TableList =
     TableList { key: "expect", one: "an expectation", many: "expectations", needs: "a path", max: 200 };
+
+const MUTES: TableList =
+    TableList { key: "mute", one: "a mute", many: "mutes", needs: "its path, from, until and reason", max: 200 };
 
 const COMMANDS: TableList =
     TableList { key: "command", one: "a command", many: "commands", needs: "its key and name", max: 100 };
@@ -196,6 +202,62 @@ fn read_expectation(
         Wrong
     })?;
     Ok(Expectation { path, candidates, leader_within, held_at_most })
+}
+
+/// A mute of planned work, in one context or in all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfiguredMute {
+    /// The context; `None` for all.
+    pub context: Option<String>,
+    pub mute: Mute,
+}
+
+/// Reads all `[[mute]]` tables, in order. A wrong one mutes nothing.
+pub fn read_mutes(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<ConfiguredMute> {
+    let mut mutes = Vec::new();
+    each_table(all, &MUTES, mistakes, |table, value, mistakes| {
+        mutes.extend(read_mute(table, value, mistakes).ok());
+        mutes.len()
+    });
+    mutes
+}
+
+fn read_mute(
+    table: &DeTable<'_>,
+    all: &Spanned<DeValue<'_>>,
+    mistakes: &mut Mistakes<'_>,
+) -> Result<ConfiguredMute, Wrong> {
+    if !is_known(table, &["path", "findings", "context", "from", "until", "reason"], MUTES.one, mistakes) {
+        return Err(Wrong);
+    }
+    let place = |key: &str| table.get(key).unwrap_or(all).span();
+    let path = needed(table, all, (MUTES.one, "path", "\"/app/billing/*\""), mistakes)?;
+    let path = PathPattern::new(&path).map_err(|error| {
+        mistakes.record(place("path"), &format!("path: {error}"));
+        Wrong
+    })?;
+    let codes = field::<Vec<String>>(table, "findings", mistakes)?.unwrap_or_default();
+    if let Some(unknown) = codes.iter().find(|code| Code::from_id(code).is_none()) {
+        mistakes.record(place("findings"), &format!("findings: there is no kind of finding {unknown:?}"));
+        return Err(Wrong);
+    }
+    let mut moment = |key| {
+        let text = needed(table, all, (MUTES.one, key, "\"2026-12-01T22:00:00Z\""), mistakes)?;
+        DateTime::parse_from_rfc3339(&text).map(|at| Timestamp(at.timestamp_millis())).map_err(|_| {
+            mistakes.record(place(key), &format!("{key}: write a time as in \"2026-12-01T22:00:00Z\""));
+            Wrong
+        })
+    };
+    let (since, until) = (moment("from")?, moment("until")?);
+    if until <= since {
+        mistakes.record(place("until"), "until: it is not after from");
+        return Err(Wrong);
+    }
+    let note: String = needed(table, all, (MUTES.one, "reason", "\"release 42\""), mistakes)?;
+    let note = note.chars().take(MAX_NOTE_CHARS).collect::<String>().into();
+    let scope = MuteScope::Locks { path, codes: codes.into_iter().map(Arc::from).collect() };
+    let mute = Mute { scope, since, until: Some(until), note, by: "the config file".into() };
+    Ok(ConfiguredMute { context: field(table, "context", mistakes)?, mute })
 }
 
 /// Reads the `[flapping]` table. A value that is wrong or missing is that of `otherwise`.

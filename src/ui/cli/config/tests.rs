@@ -212,7 +212,8 @@ fn a_production_ensemble_is_recognized_by_any_of_its_servers() {
 #[test]
 fn a_named_file_must_exist_and_the_usual_one_need_not() {
     let absent = Path::new("/nowhere/config.toml");
-    assert_eq!(load(None, Some(absent)).unwrap(), Config::default());
+    let nothing = Config { path: Some(absent.to_owned()), ..Config::default() };
+    assert_eq!(load(None, Some(absent)).unwrap(), nothing);
     assert_eq!(load(None, None).unwrap(), Config::default());
     let message = load(Some(absent), None).unwrap_err().to_string();
     assert!(message.contains("/nowhere/config.toml") && message.contains("--config"), "{message}");
@@ -256,6 +257,7 @@ fn the_documented_example_holds_every_option_at_its_default() {
         &mut ensemble.tls_cert,
         &mut ensemble.tls_key,
         &mut ensemble.log_file,
+        &mut ensemble.notes_file,
         &mut options.changes.audit_log,
     ] {
         *file = None;

@@ -39,7 +39,8 @@ impl DutyFixture {
     fn finding(&self, code: Code, severity: Severity, node: usize) -> Arc<Finding> {
         let lock = self.table.locks().next().map(LockQueue::lock_name).expect("a lock");
         let (summary, remedy) = (String::new(), "".into());
-        Arc::new(Finding { code, severity, lock, node: Some(self.nodes[node].clone()), client: None, summary, remedy })
+        let node = Some(self.nodes[node].clone());
+        Arc::new(Finding { code, severity, lock, node, client: None, summary, remedy, muted: None })
     }
 
     /// Lets some seconds pass, takes news, and returns what is printed.

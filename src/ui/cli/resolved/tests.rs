@@ -60,6 +60,7 @@ fn every_option_can_be_set_in_the_config_file_and_changed_by_an_option() {
             connect: Some(text.into()),
             session_timeout: Some(Duration::from_secs(text.len() as u64)),
             auth_file: Some(text.into()),
+            notes_file: Some(text.into()),
             allow_plain_auth: Some(yes),
             tls_ca: Some(text.into()),
             tls_cert: Some(text.into()),

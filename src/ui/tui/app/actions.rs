@@ -35,6 +35,7 @@ use lockscope_past::record::LiveState;
 impl App {
     pub(super) fn run(&mut self, command: Command, argument: Option<&str>) -> Update {
         let leads_to_ensemble = command.changes_ensemble()
+            || command.notes()
             || matches!(command, Command::Go(Screen::Node | Screen::Audit | Screen::Contend | Screen::Comparison));
         if let Some(why) = self.shown.refusal().filter(|_| leads_to_ensemble) {
             return self.refuse(self.settings.bindings.fill(why));
@@ -83,6 +84,9 @@ impl App {
             Command::Sort => self.sort_by(argument),
             Command::ThenBy => self.then_by(argument),
             Command::Reverse => self.reverse(),
+            Command::Mute => return self.mute(argument),
+            Command::Unmute => return self.unmute(),
+            Command::Maintenance => return self.maintain(argument),
             Command::Pause => self.turn_pause(),
             Command::Times => self.settings.utc = !self.settings.utc,
             Command::Copy => return self.copy(),
@@ -474,7 +478,8 @@ impl App {
         let summary = EnsembleSummary::new(table, diagnosis, ensembles.changes(), before, self.wall);
         let found = FoundLocks::of(ensembles.filter(), table, diagnosis, self.wall);
         let claims = EnsembleClaims::of(TableAt::new(table, self.wall));
-        ensembles.take(vec![EnsembleReport { name, summary, found, claims }]);
+        let noted = Arc::default();
+        ensembles.take(vec![EnsembleReport { name, summary, found, noted, claims }]);
     }
 
     /// Tells the ensembles of clients that wait for each other across them, whenever that is news.
@@ -578,6 +583,9 @@ impl App {
                 | Command::Suspend
                 | Command::Quit
                 | Command::Times
+                | Command::Mute
+                | Command::Unmute
+                | Command::Maintenance
         );
         let is_moving = matches!(
             command,

@@ -14,12 +14,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::filter::Filter;
+use super::known::KnownFindings;
 use super::list::{Rows, Sorting};
 use crate::tui::app::filter::Matching;
 use crate::tui::app::list::Directed;
 use lockscope_base::znode::Timestamp;
+use lockscope_live::admin::notebook::KnownFinding;
 use lockscope_model::diagnose::{
-    AcrossEnsembles, Code, CrossWaitsByEnsemble, Diagnosis, EnsembleClaims, Finding, Severity, TableAt,
+    AcrossEnsembles, Code, CrossWaitsByEnsemble, Diagnosis, EnsembleClaims, Finding, TableAt,
 };
 use lockscope_model::queue::{LockName, LockQueue, LockTable};
 use lockscope_model::summary::{ChangeRate, EnsembleFacts, EnsembleSummary, MAX_FINDINGS, StateKind, is_same};
@@ -35,6 +37,8 @@ pub struct EnsembleReport {
     pub summary: EnsembleSummary,
     /// The locks that pass the filter of the list.
     pub found: FoundLocks,
+    /// The findings that notes know.
+    pub noted: Arc<[KnownFinding]>,
     /// The holders and the waiters there, as far as they may matter to other ensembles.
     pub claims: EnsembleClaims,
 }
@@ -93,12 +97,16 @@ impl WatchedEnsembles {
 
     /// Takes the latest summaries.
     pub fn take(&mut self, reports: Vec<EnsembleReport>) {
-        for EnsembleReport { name, summary, found, claims } in reports {
+        for EnsembleReport { name, summary, found, noted, claims } in reports {
             self.across.take(Arc::clone(&name), claims);
             let is_open = self.open.as_ref() == Some(&name);
             if let Some(row) = self.rows.iter_mut().find(|row| row.name == name) {
-                let news = self.events.compare(&name, row.summary.as_ref(), &summary);
-                row.news = if is_open { 0 } else { row.news.saturating_add(news) };
+                let troubles = self.events.compare(&name, row.summary.as_ref(), &summary);
+                row.troubles = if is_open { 0 } else { row.troubles.saturating_add(troubles) };
+                row.known.load(&noted, summary.at);
+                let findings = summary.findings.iter().map(|finding| &**finding);
+                row.known.take(findings, summary.state.kind() == StateKind::Live, is_open, summary.at);
+                row.news = row.troubles + row.known.unseen();
                 (row.summary, row.found) = (Some(summary), found);
             }
         }
@@ -110,7 +118,8 @@ impl WatchedEnsembles {
         self.changes = ChangeRate::default();
         self.open = name.and_then(|name| self.rows.iter().find(|row| *row.name == *name)).map(|row| row.name.clone());
         if let Some(row) = self.rows.iter_mut().find(|row| Some(&row.name) == self.open.as_ref()) {
-            row.news = 0;
+            (row.news, row.troubles) = (0, 0);
+            row.known.see();
             row.trouble = None;
         }
     }
@@ -183,6 +192,17 @@ impl WatchedEnsembles {
             self.asked.clone_from(&self.filter);
             self.filter.clone()
         })
+    }
+
+    /// Takes the known findings of each ensemble that are to be kept, with its connect string.
+    pub(super) fn take_known(&mut self) -> Vec<(String, Vec<KnownFinding>)> {
+        let changed = self.rows.iter_mut().map(|row| Some((row.connect.clone(), row.known.take_changed()?)));
+        changed.flatten().collect()
+    }
+
+    /// Returns since when a finding of an ensemble is known.
+    pub(super) fn known_since(&self, name: &str, finding: &Finding) -> Option<Timestamp> {
+        self.named(name)?.known.since(finding)
     }
 
     /// Returns the cycles of waits over several ensembles, if there is news of them.
@@ -278,8 +298,12 @@ pub struct EnsembleRow {
     pub trouble: Option<String>,
     /// The latest summary; `None` before the first.
     pub summary: Option<EnsembleSummary>,
-    /// The number of findings since the ensemble was open last, or since the start.
+    /// The number of findings and troubles of servers that the person has not seen.
     pub news: usize,
+    /// The troubles of servers among them.
+    pub troubles: usize,
+    /// The findings that are known.
+    pub known: KnownFindings,
     /// The locks that pass the filter of the list.
     pub found: FoundLocks,
 }
@@ -512,8 +536,7 @@ impl EventLog {
         self.events.iter()
     }
 
-    /// Adds what has changed in an ensemble. Returns the number of new findings that somebody
-    /// should look at.
+    /// Adds what has changed in an ensemble. Returns the number of new troubles of its servers.
     fn compare(&mut self, name: &Arc<str>, before: Option<&EnsembleSummary>, after: &EnsembleSummary) -> usize {
         let mut add = |news| self.events.push_back(ListedEvent { at: after.at, ensemble: Arc::clone(name), news });
         let (was, is) = (before.map(|before| before.state.kind()), after.state.kind());
@@ -528,11 +551,11 @@ impl EventLog {
         if is_told {
             add(EnsembleNews::State(is));
         }
-        let mut news = 0;
+        let mut troubles = 0;
         let (was, trouble) = (before.and_then(|before| before.servers_trouble.as_ref()), &after.servers_trouble);
         // While the servers are not seen, nothing is known to be over.
         if was != trouble.as_ref() && (trouble.is_some() || is == StateKind::Live) {
-            news += usize::from(was.is_none());
+            troubles += usize::from(was.is_none());
             add(EnsembleNews::Servers(trouble.clone()));
         }
         let known = before.map_or(&[][..], |before| &before.findings);
@@ -550,13 +573,12 @@ impl EventLog {
                     add(EnsembleNews::Renamed(gone.code, Arc::clone(raised)));
                     continue;
                 }
-                news += usize::from(raised.severity >= Severity::Warning);
                 add(EnsembleNews::Raised(Arc::clone(raised)));
             }
         }
         let excess = self.events.len().saturating_sub(MAX_EVENTS);
         self.events.drain(..excess);
-        news
+        troubles
     }
 }
 

@@ -15,6 +15,7 @@ use lockscope_lab::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
 use lockscope_lab::demo::SceneCommand;
 use lockscope_live::admin;
 use lockscope_live::admin::audit::AuditHistory;
+use lockscope_live::admin::notebook::{FollowedNotes, NoteChange};
 use lockscope_live::admin::{Confirmed, DeletePlan, ProductionMark};
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::NodeReading;
@@ -109,6 +110,13 @@ pub enum Event {
     LastLeadersFound(Vec<LedBefore>),
     /// The latest summaries of ensembles that are not open.
     EnsemblesReported(Vec<EnsembleReport>),
+    /// What is noted about the open ensemble.
+    NotesFollowed(Box<FollowedNotes>),
+    /// The result of an [`Effect::Note`]: whether it was kept, and what to say then.
+    NoteKept {
+        kept: Result<(), String>,
+        said: Option<String>,
+    },
     TourBegins(Box<Tour>),
     /// The scene of the tour cannot be played: the reason, as a sentence without a full stop.
     SceneFailed(String),
@@ -162,6 +170,13 @@ pub enum Effect {
     FilterEnsembles(Filter),
     /// Tell the ensembles that are not open of the clients that wait for each other across them.
     TellCrossWaits(CrossWaitsByEnsemble),
+    /// Keep a note about the ensemble with this connect string.
+    Note {
+        connect: String,
+        change: NoteChange,
+        /// What to say once it is kept; `None` for what the console does by itself.
+        said: Option<String>,
+    },
     /// Compare the trees of the members in these nodes. The result comes as a change.
     CompareMembers(Box<ComparedNodes>),
     /// Stop a fleet: its clients, their sessions and their nodes are removed.

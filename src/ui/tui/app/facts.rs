@@ -8,6 +8,8 @@
 //! After the state come the user's place (the screen, its pane, the open prompt) and the test
 //! clients as the screen shows them.
 
+use std::time::Duration;
+
 use super::contend::{CannotJoin, Destination, FleetSide, Fleets, SlowMotion};
 use super::list::List;
 use super::{
@@ -20,9 +22,13 @@ use crate::tui::page::{Columns, PageWriter, Tone};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{ClientId, ClientStatus};
 use lockscope_live::admin::audit::AuditEntry;
+use lockscope_model::diagnose::Finding;
 use lockscope_model::queue::{ConnectionState, LockId, LockName, LockQueue};
 use lockscope_model::text::Charset;
 use lockscope_model::text::human::time_of_day;
+
+/// How much longer than the ensemble is open a finding must be known to say since when.
+const WORTH_TELLING: Duration = Duration::from_secs(60);
 
 impl App {
     /// The state on the screen: the ensemble now, the ensemble when the screen was paused, or a
@@ -257,6 +263,16 @@ impl App {
     /// Whether the user asked for the graph below Locks. The graph then also replaces the findings.
     pub fn shows_graph(&self) -> bool {
         self.screen() == Screen::Locks && self.navigation.shows_graph
+    }
+
+    /// Returns since when a finding of the open ensemble is known, if it was known before the
+    /// ensemble was opened.
+    pub(super) fn known_since(&self, finding: &Finding) -> Option<Timestamp> {
+        let since = match self.ensembles.as_deref() {
+            Some(ensembles) => ensembles.known_since(ensembles.open()?, finding),
+            None => self.noted.known.since(finding),
+        };
+        since.filter(|since| self.noted.opened_at.since(*since) >= WORTH_TELLING && !self.shown.is_past())
     }
 
     pub(super) fn show_notice(&mut self, text: String) {

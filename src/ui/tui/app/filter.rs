@@ -387,6 +387,9 @@ impl Filter {
                 .text(finding.code.title())
                 .text(finding.severity.id())
                 .text(&finding.summary);
+            if let Some(mute) = &finding.muted {
+                matching.text("muted").text(&mute.note).text(&mute.by);
+            }
         }
         if lock.is_assumed() {
             matching.text("assumed");

@@ -39,10 +39,12 @@ mod facts;
 mod filter;
 mod footer;
 mod keys;
+mod known;
 mod layout;
 mod list;
 mod lists;
 mod navigation;
+mod noted;
 mod own_output;
 mod pages;
 mod past;
@@ -57,6 +59,7 @@ use self::contend::TestClients;
 use self::delete::Deletions;
 use self::footer::Footer;
 use self::navigation::Navigation;
+use self::noted::NotedFindings;
 use self::own_output::OwnRuns;
 use self::shown::Shown;
 use crate::tui::keymap::{Command, FixedKey};
@@ -90,6 +93,7 @@ pub use event::{
 pub use filter::Filter;
 pub use footer::{Notice, Prompt, PromptPurpose};
 pub use keys::Hint;
+pub use known::KnownFindings;
 pub use layout::{Area, Layout, MIN_TERMINAL};
 pub use list::{Cursor, Directed, FixedOrder, ListOrder, ListScreen, Rows, Sorting};
 pub use lists::locks::{LockOrder, LockRows, SortedLocks, VanishedLock};
@@ -150,6 +154,7 @@ pub struct App {
     /// The ensembles that the console watches; `None` when it shows one.
     ensembles: Option<Box<WatchedEnsembles>>,
     own_runs: Box<OwnRuns>,
+    noted: Box<NotedFindings>,
 }
 
 impl App {
@@ -178,6 +183,7 @@ impl App {
             last_leaders: Box::default(),
             ensembles: None,
             own_runs: Box::default(),
+            noted: Box::new(NotedFindings::new(now)),
         };
         app.arrange();
         ScreensChosen::apply(&ScreensChosen::default(), &mut app);
@@ -249,6 +255,12 @@ impl App {
             Event::PastTakenIn(taken) => self.past_taken_in(taken),
             Event::LastLeadersFound(found) => self.last_leaders_found(found),
             Event::EnsemblesReported(reports) => self.ensembles_reported(reports),
+            Event::NotesFollowed(notes) => {
+                let update = self.notes_followed(*notes);
+                self.summarize_open();
+                update
+            }
+            Event::NoteKept { kept, said } => self.note_kept(kept, said),
             Event::TourBegins(tour) => self.tour_begins(tour),
             Event::SceneFailed(why) => self.scene_failed(why),
         };
@@ -324,7 +336,8 @@ impl App {
         let told = self.compare_ensembles();
         self.deletions.tick(&self.live, &self.settings.bindings, self.wall);
         self.footer.tick(self.wall);
-        Update { redraw, effects: told.into_iter().chain(self.record()).collect() }
+        let known = self.know_findings();
+        Update { redraw, effects: told.into_iter().chain(known).chain(self.record()).collect() }
     }
 
     /// Moves pictures and playback on, at the time that [`next_due`](Self::next_due) returned.

@@ -449,7 +449,8 @@ impl App {
                 let open = world.open_checks_of(lock.id());
                 below_lists::write_no_finding(&mut page, self.shows_truth(), open, servers, &why);
             } else {
-                below_lists::write_lock_findings(&mut page, found, selected);
+                let since = |finding: &_| self.known_since(finding);
+                below_lists::write_lock_findings(&mut page, found, selected, since, self.settings.utc);
             }
             if let Some(starved) = self.starved(lock) {
                 page.sentence(&starved, Tone::Text);
@@ -477,7 +478,8 @@ impl App {
             return None;
         }
         let mut page = self.writer(Columns::SIGNS, Area { width, ..Area::default() });
-        below_lists::write_lock_findings(&mut page, found, None);
+        let since = |finding: &_| self.known_since(finding);
+        below_lists::write_lock_findings(&mut page, found, None, since, self.settings.utc);
         if let Some(starved) = self.starved(lock) {
             page.sentence(&starved, Tone::Text);
         }

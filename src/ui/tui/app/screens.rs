@@ -45,6 +45,9 @@ const OF_LIST: &[Command] = &[Command::Filter, Command::Copy, Command::Export];
 /// The commands of a list that can be sorted.
 const SORTED: &[Command] = &[Command::Sort, Command::ThenBy, Command::Reverse];
 
+/// The commands of rows with findings.
+const OF_FINDINGS: &[Command] = &[Command::Mute, Command::Unmute];
+
 /// The commands of a list with panes below it.
 const WITH_PANES: &[Command] = &[Command::Open, Command::NextPane];
 
@@ -59,7 +62,7 @@ pub static SCREENS: [ScreenEntry; 16] = [
     ScreenEntry {
         has_tab: true,
         panes: &[(Pane::Findings, App::ensemble_page), (Pane::Events, App::ensemble_events_page)],
-        commands: &[OF_LIST, SORTED, WITH_PANES],
+        commands: &[OF_LIST, SORTED, WITH_PANES, OF_FINDINGS],
         ..ScreenEntry::new(Screen::Ensembles, "Ensembles", Content::List(&Ensembles))
     },
     ScreenEntry {
@@ -68,6 +71,7 @@ pub static SCREENS: [ScreenEntry; 16] = [
             OF_LIST,
             SORTED,
             OF_NODE,
+            OF_FINDINGS,
             &[Command::Open, Command::Go(Screen::History), Command::Delete, Command::Start, Command::Picture],
         ],
         ..ScreenEntry::new(Screen::Locks, "Locks", Content::List(&LockList))
@@ -80,6 +84,7 @@ pub static SCREENS: [ScreenEntry; 16] = [
             OF_LIST,
             WITH_PANES,
             OF_NODE,
+            OF_FINDINGS,
             OF_PICTURE,
             &[Command::Go(Screen::History), Command::Delete, Command::Tag, Command::TagRange, Command::Start],
         ],

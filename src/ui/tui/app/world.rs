@@ -461,6 +461,13 @@ impl ScreenWorld {
         }
     }
 
+    /// Moves the locks with findings in the list, because other ones are muted.
+    pub fn place_muted(&mut self, now: Timestamp) {
+        let moved: Vec<LockId> = self.live.diagnosis().findings().map(|finding| finding.lock.id).collect();
+        self.locks.place_anew(&moved, self.live.table(), self.live.diagnosis(), now);
+        self.troubled = self.count_troubled();
+    }
+
     /// Moves the locks of these findings in the list, because their findings have changed.
     fn place_anew(&mut self, findings: &[Arc<Finding>], now: Timestamp) {
         let moved: Vec<LockId> = findings.iter().map(|finding| finding.lock.id).collect();
@@ -469,7 +476,7 @@ impl ScreenWorld {
 
     /// Applies the findings that a check raised and cleared to the lists and the timeline.
     fn take_findings(&mut self, found: FindingChanges, now: Timestamp) {
-        let FindingChanges { raised, cleared } = found;
+        let FindingChanges { raised, cleared, .. } = found;
         self.lately.find_longest(self.live.table(), now);
         for finding in &raised {
             self.lately.take_finding(finding, now);
@@ -485,7 +492,7 @@ impl ScreenWorld {
     }
 
     fn count_troubled(&self) -> (usize, usize) {
-        let locks: FxHashSet<LockId> = self.live.diagnosis().findings().map(|finding| finding.lock.id).collect();
+        let locks: FxHashSet<LockId> = self.live.diagnosis().unmuted().map(|finding| finding.lock.id).collect();
         let worst =
             locks.into_iter().filter_map(|lock| self.live.diagnosis().worst(lock)).map(|finding| finding.severity);
         worst.fold((0, 0), |(critical, warning), severity| match severity {

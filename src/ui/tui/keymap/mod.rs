@@ -50,6 +50,11 @@ pub enum Command {
     /// Chooses the second column to sort by.
     ThenBy,
     Reverse,
+    /// Mutes findings.
+    Mute,
+    Unmute,
+    /// Begins or ends the maintenance of the servers.
+    Maintenance,
     Pause,
     Times,
     Copy,
@@ -168,6 +173,11 @@ impl Command {
     /// Whether it changes the ensemble, or what test clients do.
     pub fn changes_ensemble(self) -> bool {
         matches!(self, Self::Delete | Self::Tag | Self::TagRange | Self::Start) || self.is_for_fleets()
+    }
+
+    /// Whether it notes something about findings.
+    pub fn notes(self) -> bool {
+        matches!(self, Self::Mute | Self::Unmute | Self::Maintenance)
     }
 
     /// Returns whether the command is useful only during the tour.
@@ -376,6 +386,17 @@ const GROUPS: &[HelpGroup] = &[
                 .takes("[WORDS]", ArgumentKind::Text)
                 .hint("tag"),
             entry(Command::TagRange, "range", &[Key::Char('V')], "Begin a range, which {tag} tags"),
+        ],
+    },
+    HelpGroup {
+        title: "Mute findings",
+        commands: &[
+            entry(Command::Mute, "mute", &[Key::Char('a')], "Mute its findings: a time or `cleared`, a note")
+                .takes("[TIME NOTE]", ArgumentKind::Text)
+                .also(&["acknowledge", "ack"]),
+            entry(Command::Unmute, "unmute", &[Key::Char('U')], "Let its findings count again"),
+            entry(Command::Maintenance, "maintenance", &[], "Expect servers to restart for a time, or `off`")
+                .takes("[TIME NOTE]", ArgumentKind::Text),
         ],
     },
     HelpGroup {

@@ -131,6 +131,7 @@ fn a_finding_is_one_entry_from_raised_to_cleared() {
         client: None,
         summary: "it does not change hands".to_owned(),
         remedy: "look at the holder".into(),
+        muted: None,
     });
     histories.take_finding(&finding, true, Timestamp(1_000));
     // After a cut the same finding is raised again.

@@ -11,6 +11,7 @@ use super::{Columns, PageWriter, Sign, Tone};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Code, Finding, OpenCheck, Severity};
 use lockscope_model::queue::ClientIdentity;
+use lockscope_model::report::lines::mute_sentence;
 use lockscope_model::server_view::ServerView;
 use lockscope_model::summary::{EnsembleSummary, StateKind};
 use lockscope_model::text::human::{bounded, count, date_and_time, duration, plural, time_of_day};
@@ -18,10 +19,20 @@ use lockscope_model::text::{Charset, Keep, fit, width};
 use lockscope_model::verdict::{ServerTrouble, VerdictKind};
 
 /// Writes the findings of a lock: first those about the selected contender, then by severity.
-pub fn write_lock_findings(page: &mut PageWriter, mut findings: Vec<&Finding>, selected: Option<&str>) {
-    findings.sort_by_key(|finding| finding.node.is_none() || finding.node.as_deref() != selected);
+/// `known_since`: since when a finding is known, where that is worth to be said.
+pub fn write_lock_findings(
+    page: &mut PageWriter,
+    mut findings: Vec<&Finding>,
+    selected: Option<&str>,
+    known_since: impl Fn(&Finding) -> Option<Timestamp>,
+    utc: bool,
+) {
+    let is_of_another = |finding: &Finding| finding.node.is_none() || finding.node.as_deref() != selected;
+    findings.sort_by_key(|finding| (finding.muted.is_some(), is_of_another(finding)));
     // Several idle holders of one lock are one standstill, and thus one entry.
-    let is_same = |one: &&Finding, next: &&Finding| one.is_standstill() && one.headline().0 == next.headline().0;
+    let is_same = |one: &&Finding, next: &&Finding| {
+        one.is_standstill() && one.muted == next.muted && one.headline().0 == next.headline().0
+    };
     for same in findings.chunk_by(is_same) {
         let Some(first) = same.first() else { continue };
         let sign = match first.severity {
@@ -29,7 +40,14 @@ pub fn write_lock_findings(page: &mut PageWriter, mut findings: Vec<&Finding>, s
             Severity::Warning => Sign::Warning,
             Severity::Info => Sign::Info,
         };
-        page.add(Some(sign), None, &first.headline().0, Tone::Strong);
+        let tone = if first.muted.is_some() { Tone::Dim } else { Tone::Strong };
+        page.add(Some(sign), None, &first.headline().0, tone);
+        if let Some(mute) = &first.muted {
+            page.sentence(&mute_sentence(mute, utc), Tone::Strong);
+        }
+        if let Some(since) = known_since(first) {
+            page.sentence(&format!("known since {}", date_and_time(since, utc)), Tone::Text);
+        }
         for details in same.iter().filter_map(|finding| finding.headline().1) {
             page.sentence(details, Tone::Text);
         }
@@ -267,12 +285,20 @@ pub fn write_findings(page: &mut PageWriter, of: OfEnsemble<'_>) {
         page.sentence(&format!("what to do: {}", servers.remedy()), Tone::Text);
     }
     let tone = if state == StateKind::Live { Tone::Strong } else { Tone::Unsure };
+    if let Some(maintenance) = &summary.maintenance {
+        page.add(Some(Sign::Info), None, "The servers are in maintenance.", Tone::Strong);
+        page.sentence(&mute_sentence(maintenance, utc), Tone::Text);
+    }
     for finding in &summary.findings {
         let lock = &finding.lock;
+        let tone = if finding.muted.is_some() { Tone::Dim } else { tone };
         page.add(Some(sign_of(finding.severity)), None, &format!("{lock}  {}", finding.sentence()), tone);
+        if let Some(mute) = &finding.muted {
+            page.sentence(&mute_sentence(mute, utc), Tone::Text);
+        }
         page.sentence(&format!("what to do: {}", finding.remedy), Tone::Text);
     }
-    let all = summary.counts.critical + summary.counts.warning + summary.counts.info;
+    let all = summary.counts.all();
     let more = all.saturating_sub(summary.findings.len());
     if more > 0 {
         page.sentence(&format!("{} findings more: go into the ensemble.", count(more)), Tone::Dim);

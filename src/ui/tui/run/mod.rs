@@ -23,7 +23,7 @@ use ratatui::backend::Backend;
 use tokio::task::{AbortHandle, JoinSet, spawn_blocking};
 
 use super::app::{App, CommandEnd, EnsembleReport, Event, WatchedEnsembles};
-use super::background::{ConfigWatch, DeletionRunner, NodeReader, ReadAgain};
+use super::background::{ConfigWatch, DeletionRunner, NodeReader, ReadAgain, WishedNote};
 use super::command_runner::CommandRunner;
 use super::ensemble_watch::EnsembleBoard;
 use super::past_reader::PastReader;
@@ -39,6 +39,7 @@ use crate::tui::view::draw;
 use lockscope_base::time::now;
 use lockscope_base::znode::ZnodePath;
 use lockscope_files as files;
+use lockscope_live::admin::notebook::{NoteChange, NotesFollower};
 use lockscope_live::deadline::until;
 use lockscope_live::observe::Observed;
 use lockscope_live::zk::until_unverified_login;
@@ -123,6 +124,10 @@ pub struct ConsoleParts {
     pub past_writer: Option<PastWriter>,
     /// Takes transaction logs into the past.
     pub importer: Option<PastImporter>,
+    /// Follows what is noted about the ensemble.
+    pub notes: NotesFollower,
+    /// Where notes are logged for others to read.
+    pub audit_log: Option<PathBuf>,
     /// Knows the options of other ensembles, and of this one when the config file has changed.
     pub source: Option<Source>,
     /// Has the summaries of the ensembles that are not open.
@@ -190,6 +195,19 @@ where
         self.app.take_ensembles()
     }
 
+    /// Keeps what is known of the findings, at the end.
+    pub async fn keep_known(&mut self) {
+        let Some((notebook, _)) = self.parts.notes.notebook() else { return };
+        for effect in self.app.take_known() {
+            if let Effect::Note { connect, change, .. } = effect {
+                let wish = WishedNote { connect, change, log: None };
+                if let Err(error) = wish.keep(notebook.clone()).await {
+                    tracing::warn!(error, "what is known of the findings is lost");
+                }
+            }
+        }
+    }
+
     /// Takes the options of the ensemble that the user goes on to.
     pub fn take_next(&mut self) -> Option<TuiOptions> {
         self.next.take().map(|next| *next)
@@ -220,6 +238,9 @@ where
         system: &mut impl SignalSource,
         fleets: &mut impl FleetControl,
     ) -> Result<(), TuiError> {
+        if let Some(noted) = self.noted() {
+            self.app.update(noted, now());
+        }
         if let Some(event) = self.parts.first.take()
             && self.handle(LoopTurn::Done(event), changes, fleets).await?.is_break()
         {
@@ -290,7 +311,12 @@ where
                 }
                 None => return Ok(ControlFlow::Continue(())),
             },
-            LoopTurn::Done(event) => event,
+            LoopTurn::Done(event) => {
+                if matches!(event, Event::NoteKept { .. }) {
+                    self.notes_changed();
+                }
+                event
+            }
             LoopTurn::Note(note) => {
                 self.noted = true;
                 Event::Note(format!("{note}."))
@@ -301,6 +327,9 @@ where
             }
             LoopTurn::Tick => {
                 self.ticked = Instant::now();
+                if let Some(noted) = self.noted() {
+                    self.app.update(noted, now());
+                }
                 self.app.update(Event::DeletionProgressed(self.parts.deletions.done()), now());
                 Event::Tick
             }
@@ -468,8 +497,39 @@ where
                 }
             }
             Effect::CompareMembers(nodes) => changes.compare_members(*nodes),
+            Effect::Note { connect, change, said } => self.note(&connect, change, said),
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Keeps a note. Its success is said, and read like a note of another program.
+    fn note(&mut self, connect: &str, change: NoteChange, said: Option<String>) {
+        let Some((notebook, _)) = self.parts.notes.notebook() else {
+            if said.is_some() {
+                let kept = Err("there is no home for notes: name a file with --notes-file".to_owned());
+                self.tasks.spawn(std::future::ready(Event::NoteKept { kept, said }));
+            }
+            return;
+        };
+        let wish = WishedNote { connect: connect.to_owned(), change, log: self.parts.audit_log.clone() };
+        let notebook = notebook.clone();
+        self.tasks.spawn(async move { Event::NoteKept { kept: wish.keep(notebook).await, said } });
+    }
+
+    /// Reads the notes again, and lets the other ensembles do so.
+    fn notes_changed(&mut self) {
+        if let Some(noted) = self.noted() {
+            self.app.update(noted, now());
+        }
+        if let Some(board) = &self.parts.board {
+            board.tell_notes();
+        }
+    }
+
+    /// Returns what is noted, if that is news.
+    fn noted(&mut self) -> Option<Event> {
+        let notes = self.parts.notes.news()?.clone();
+        Some(Event::NotesFollowed(Box::new(notes)))
     }
 
     /// Ends the loop if the user can go on to the context.

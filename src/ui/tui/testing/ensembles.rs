@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::{NOW, settings};
 use crate::testing::{lost, reading, table};
-use crate::tui::app::{App, EnsembleReport, EnsembleRow, Event, FoundLocks, KnownContext, Settings, WatchedEnsembles};
+use crate::tui::app::{
+    App, EnsembleReport, EnsembleRow, Event, FoundLocks, KnownContext, KnownFindings, Settings, WatchedEnsembles,
+};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Diagnosis, EnsembleClaims, TableAt, Thresholds};
 use lockscope_model::queue::{Change, ConnectionState, LockTable};
@@ -29,7 +31,13 @@ pub fn summary(table: &LockTable, now: Timestamp) -> EnsembleSummary {
 
 pub fn report(name: &str, table: &LockTable, now: Timestamp) -> EnsembleReport {
     let claims = EnsembleClaims::of(TableAt::new(table, now));
-    EnsembleReport { name: name.into(), summary: summary(table, now), found: FoundLocks::default(), claims }
+    EnsembleReport {
+        name: name.into(),
+        summary: summary(table, now),
+        found: FoundLocks::default(),
+        noted: Arc::default(),
+        claims,
+    }
 }
 
 /// The settings of a console of several ensembles, with one of them open or none.
@@ -47,6 +55,8 @@ fn row(name: &str, connect: &str) -> EnsembleRow {
         trouble: None,
         summary: None,
         news: 0,
+        troubles: 0,
+        known: KnownFindings::default(),
         found: FoundLocks::default(),
     }
 }

@@ -110,7 +110,8 @@ fn findings(view: View<'_>, row: &EnsembleRow, counts: FindingCounts, columns: u
     let of = [(signs.bad, counts.critical), (signs.warning, counts.warning), (signs.info, counts.info)];
     let parts: Vec<String> =
         of.iter().filter(|(_, number)| *number > 0).map(|(sign, number)| format!("{sign}{}", count(*number))).collect();
-    let text = parts.join(" ");
+    let muted = (counts.muted > 0).then(|| format!("({} muted)", count(counts.muted)));
+    let text = parts.into_iter().chain(muted).collect::<Vec<_>>().join(" ");
     let worst = match counts {
         FindingCounts { critical: 1.., .. } => Some(Severity::Critical),
         FindingCounts { warning: 1.., .. } => Some(Severity::Warning),
@@ -134,12 +135,16 @@ fn worst(view: View<'_>, row: &EnsembleRow, columns: usize) -> Cell {
         return Cell::new(view.fit(&escaped(reason), columns, Keep::Start), theme.bad);
     }
     let worst = row.summary.as_ref().and_then(|summary| summary.findings.first());
+    let worst = worst.filter(|worst| worst.muted.is_none());
     let is_worse = |trouble: &&ServerTrouble| worst.is_none_or(|worst| trouble.severity() > worst.severity);
     if let Some(trouble) = trouble.filter(is_worse) {
         let text = view.fit(&escaped(&trouble.to_string()), columns, Keep::Start);
         return Cell::new(text, theme.severity(trouble.severity()));
     }
-    let Some(worst) = worst else { return Cell::new("", theme.dim) };
+    let Some(worst) = worst else {
+        let maintenance = row.summary.as_ref().is_some_and(|summary| summary.maintenance.is_some());
+        return Cell::new(if maintenance { "maintenance" } else { "" }, theme.dim);
+    };
     let style = if row.is_live() { theme.severity(worst.severity) } else { theme.dim };
     let (lock, code) = (worst.lock.to_string(), worst.code.title());
     // The name of the lock is cut rather than what is wrong with it.

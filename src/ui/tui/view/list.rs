@@ -340,6 +340,11 @@ pub fn name_of(code: Code, sign: &str, columns: usize) -> String {
 /// Names a current finding in a word. An expiring holder is shown with the time left, a stuck lock
 /// with the time since it last changed hands.
 pub fn in_a_word(view: View<'_>, lock: &LockQueue, finding: &Finding, columns: usize) -> String {
+    let muted = if finding.muted.is_some() { "muted " } else { "" };
+    format!("{muted}{}", in_a_loud_word(view, lock, finding, columns.saturating_sub(muted.len())))
+}
+
+fn in_a_loud_word(view: View<'_>, lock: &LockQueue, finding: &Finding, columns: usize) -> String {
     let sign = view.theme.signs.severity(finding.severity);
     let texts = match finding.code {
         Code::ExpiringHolder | Code::SilentHolder => time_left(view, lock, columns.saturating_sub(width(sign) + 1)),

@@ -67,6 +67,10 @@ impl ListView for LockList {
             let warnings = plural(warning, "warning", "warnings");
             after_filter.push((format!("{} {warnings}", theme.signs.warning), view.data(theme.wait)));
         }
+        let muted = view.app.world().diagnosis().muted_count();
+        if muted > 0 {
+            after_filter.push((format!("{} muted", count(muted)), theme.dim));
+        }
         if after_filter.len() == untagged {
             let locks = plural(table.lock_count(), "lock", "locks");
             after_filter.push((format!("{locks}, {contenders}"), theme.text));
@@ -117,9 +121,9 @@ impl ListView for LockList {
     /// out.
     fn mark(&self, view: View<'_>, row: &LockRow<'_>) -> Option<(&'static str, Style)> {
         let LockRow::Lock(lock) = row else { return None };
-        let worst = view.app.world().diagnosis().worst(lock.id())?.severity;
-        let style = view.data(view.theme.severity(worst));
-        (worst >= Severity::Warning).then_some((view.theme.signs.severity(worst), style))
+        let worst = view.app.world().diagnosis().worst(lock.id())?;
+        let style = view.data(view.theme.finding(worst));
+        (worst.severity >= Severity::Warning).then_some((view.theme.signs.severity(worst.severity), style))
     }
 }
 
@@ -257,7 +261,7 @@ fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
         return Cell::new(view.fit(&changes, width, Keep::Start), theme.dim);
     };
     let text = in_a_word(view, lock, worst, width);
-    Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.severity(worst.severity)))
+    Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.finding(worst)))
 }
 
 /// Returns the style of a number: zero is drawn faintly.

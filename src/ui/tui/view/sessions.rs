@@ -349,7 +349,7 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
             });
             parts.extend(worst.map(|(lock, finding)| {
                 let left = room.saturating_sub(parts_width(&parts) + 2);
-                (format!("  {}", in_a_word(view, lock, finding, left)), theme.severity(finding.severity))
+                (format!("  {}", in_a_word(view, lock, finding, left)), theme.finding(finding))
             }));
             let name = row.name.as_ref().map(|name| view.fit(name, HOLDER_WIDTH, Keep::End));
             parts.extend(name.map(|name| (format!("  held as {name}"), theme.text)));

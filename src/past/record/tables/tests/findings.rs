@@ -20,6 +20,7 @@ fn finding(severity: Severity) -> Finding {
         client: Some(ClientIdentity { name: Some("worker-3".into()), ..ClientIdentity::default() }.into()),
         summary: "worker-3 holds it".to_owned(),
         remedy: "look at it".into(),
+        muted: None,
     }
 }
 
@@ -41,7 +42,7 @@ impl FindingsFixture {
 
     fn changed(&mut self, raised: &[Finding], cleared: &[Finding], at: i64) {
         let shared = |findings: &[Finding]| findings.iter().cloned().map(Arc::new).collect();
-        let changes = FindingChanges { raised: shared(raised), cleared: shared(cleared) };
+        let changes = FindingChanges { raised: shared(raised), cleared: shared(cleared), muted: Vec::new() };
         self.tables.findings_changed(&changes, &self.ensemble.table, Timestamp(at));
         let rows = self.tables.take_rows(&self.ensemble.table, Timestamp(at), false);
         let transaction = self.connection.transaction().unwrap();

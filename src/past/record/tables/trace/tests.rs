@@ -206,10 +206,11 @@ fn findings_are_events_of_the_lock_and_of_the_hold_that_they_are_about() {
         client: None,
         summary: "nobody releases it".to_owned(),
         remedy: "look at it".into(),
+        muted: None,
     };
     let mut changed = |raised: Vec<Finding>, cleared: Vec<Finding>| {
         let shared = |findings: Vec<Finding>| findings.into_iter().map(Arc::new).collect();
-        let changes = FindingChanges { raised: shared(raised), cleared: shared(cleared) };
+        let changes = FindingChanges { raised: shared(raised), cleared: shared(cleared), muted: Vec::new() };
         fixture.spans.findings_changed(&changes, &fixture.ensemble.table, fixture.ensemble.now);
     };
     changed(vec![finding.clone()], Vec::new());
@@ -238,8 +239,9 @@ fn a_finding_about_a_waiter_is_an_event_of_its_wait() {
         client: None,
         summary: "nothing wakes it".to_owned(),
         remedy: "look at it".into(),
+        muted: None,
     };
-    let changes = FindingChanges { raised: vec![Arc::new(finding)], cleared: Vec::new() };
+    let changes = FindingChanges { raised: vec![Arc::new(finding)], ..FindingChanges::default() };
     fixture.spans.findings_changed(&changes, &fixture.ensemble.table, fixture.ensemble.now);
     fixture.ensemble.now.0 += 1_000;
     fixture.delete(&holder);

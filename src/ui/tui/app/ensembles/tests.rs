@@ -24,6 +24,8 @@ fn three() -> WatchedEnsembles {
         trouble: None,
         summary: None,
         news: 0,
+        troubles: 0,
+        known: KnownFindings::default(),
         found: FoundLocks::default(),
     };
     let mut ensembles = WatchedEnsembles::new(["dev", "prod-eu", "prod-us"].map(row));
@@ -101,6 +103,12 @@ fn what_is_new_counts_until_the_ensemble_is_opened() {
     ensembles.opened(None);
     ensembles.take(vec![report("prod-eu", &table([], NOW), NOW)]);
     ensembles.take(vec![report("prod-eu", &more, Timestamp(NOW.0 + 1_000))]);
+    assert_eq!(news(&ensembles), 0, "they are back before anybody has forgotten them");
+    ensembles.take(vec![report("prod-eu", &table([], NOW), Timestamp(NOW.0 + 2_000))]);
+    for seconds in [602, 603] {
+        ensembles.take(vec![report("prod-eu", &table([], NOW), Timestamp(NOW.0 + seconds * 1_000))]);
+    }
+    ensembles.take(vec![report("prod-eu", &more, Timestamp(NOW.0 + 604_000))]);
     assert_eq!(news(&ensembles), 3);
 }
 
@@ -152,7 +160,7 @@ fn with_locks(ensembles: &WatchedEnsembles, name: &str, locks: &[&str]) -> Ensem
     let found = FoundLocks::of(ensembles.filter(), &table, &diagnosis, NOW);
     let mut summary = report(name, &table, NOW).summary;
     summary.findings.clear();
-    EnsembleReport { name: name.into(), summary, found, claims: EnsembleClaims::default() }
+    EnsembleReport { name: name.into(), summary, found, noted: Arc::default(), claims: EnsembleClaims::default() }
 }
 
 #[test]

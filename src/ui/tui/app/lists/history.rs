@@ -17,7 +17,7 @@ use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_live::admin::audit::AuditEntry;
 use lockscope_model::diagnose::{Code, Severity};
 use lockscope_model::queue::{ContenderId, LockName};
-use lockscope_model::report::{ClientFacts, FindingLine, HappeningLine, rfc3339};
+use lockscope_model::report::{ClientFacts, FindingLine, FindingNews, HappeningLine, rfc3339};
 use lockscope_model::text::human::{duration, exact_time};
 
 /// Maximum number of holders that are listed. Only semaphores and read locks have more than one.
@@ -360,7 +360,10 @@ impl<'a> TimelineLine<'a> {
     pub fn new(entry: &'a TimelineEntry) -> Self {
         match entry {
             TimelineEntry::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
-            TimelineEntry::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),
+            TimelineEntry::Finding { at, finding, raised } => {
+                let news = if *raised { FindingNews::Raised } else { FindingNews::Cleared };
+                Self::Finding(FindingLine::new(finding, news, *at))
+            }
             TimelineEntry::Deletion { at, lock, node, client, ending } => Self::Deletion(DeletionLine {
                 at: rfc3339(*at),
                 event: entry.event(),

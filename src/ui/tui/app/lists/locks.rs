@@ -466,10 +466,11 @@ impl SortedLocks {
 }
 
 fn severity_key(lock: &LockQueue, diagnosis: &Diagnosis, reversed: bool) -> Primary {
-    let severity = match diagnosis.worst(lock.id()).map(|finding| finding.severity) {
-        Some(Severity::Critical) => -3,
-        Some(Severity::Warning) => -2,
-        Some(Severity::Info) => -1,
+    let severity = match diagnosis.worst(lock.id()).map(|finding| (&finding.muted, finding.severity)) {
+        Some((None, Severity::Critical)) => -4,
+        Some((None, Severity::Warning)) => -3,
+        Some((None, Severity::Info)) => -2,
+        Some((Some(_), _)) => -1,
         None => 0,
     };
     let waiting = -i64::try_from(lock.waiting()).unwrap_or(i64::MAX);

@@ -344,6 +344,7 @@ impl From<&Change> for Changed {
             | Change::Sampled { .. }
             | Change::Compared { .. }
             | Change::Crossed { .. }
+            | Change::Muted { .. }
             | Change::Connection(_)
             | Change::Syncing => Self::Nothing,
         }

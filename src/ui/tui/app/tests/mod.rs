@@ -12,6 +12,7 @@ mod live;
 mod locks;
 mod mouse;
 mod node;
+mod noted;
 mod own_commands;
 mod past_import;
 mod property;
