@@ -165,6 +165,7 @@ pub fn cross_waits<'a>(
     now: Timestamp,
 ) -> BTreeMap<Arc<str>, CrossWaits> {
     let all: Vec<_> = all.into_iter().filter(|(_, claims)| !claims.claims.is_empty()).collect();
+    let all = each_ensemble_once(all);
     let mut found: BTreeMap<Arc<str>, CrossWaits> = BTreeMap::new();
     if all.len() < 2 {
         return found;
@@ -185,6 +186,23 @@ pub fn cross_waits<'a>(
         }
     }
     found
+}
+
+/// Leaves out contexts that lead to the ensemble of another one, as nodes show that both have. Of
+/// these the context with the most claims stays, because it shows the larger part of the tree.
+fn each_ensemble_once<'a>(mut all: Vec<(&'a Arc<str>, &'a EnsembleClaims)>) -> Vec<(&'a Arc<str>, &'a EnsembleClaims)> {
+    all.sort_by_key(|(_, claims)| std::cmp::Reverse(claims.claims.len()));
+    let mut known = FxHashSet::default();
+    all.retain(|(_, claims)| {
+        let nodes = || claims.claims.iter().map(|claim| (&claim.node, claim.czxid, claim.session));
+        let is_known = nodes().any(|node| known.contains(&node));
+        if !is_known {
+            known.extend(nodes());
+        }
+        !is_known
+    });
+    all.sort_by_key(|(name, _)| *name);
+    all
 }
 
 /// For each ensemble that takes part in one, the cycles of waits over several ensembles.

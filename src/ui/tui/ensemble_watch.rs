@@ -418,6 +418,12 @@ async fn viewed(surveyor: Option<&mut Surveyor>) -> Arc<ServerView> {
 /// The shortest time between two takes: summaries that come meanwhile are taken together.
 const GATHER: Duration = Duration::from_millis(250);
 
+/// The same time while the user waits for answers to a filter.
+const GATHER_ANSWERS: Duration = Duration::from_millis(20);
+
+/// How long after a change of the filter answers are awaited.
+const AWAITED: Duration = Duration::from_secs(1);
+
 /// The latest summaries of the ensembles, for the console.
 #[derive(Debug, Default)]
 pub struct EnsembleBoard {
@@ -435,11 +441,24 @@ pub struct EnsembleBoard {
 struct Untaken {
     reports: BTreeMap<Arc<str>, EnsembleReport>,
     taken: Option<Instant>,
+    /// When the filter was changed last.
+    asked: Option<Instant>,
+}
+
+impl Untaken {
+    /// Returns when summaries may be taken again: soon while somebody waits for answers.
+    fn due(&self) -> Option<Instant> {
+        let is_awaited = self.asked.is_some_and(|asked| asked.elapsed() < AWAITED);
+        self.taken.map(|taken| taken + if is_awaited { GATHER_ANSWERS } else { GATHER })
+    }
 }
 
 impl EnsembleBoard {
     /// Sets the filter of the list: from now on, all ensembles are searched for locks that pass it.
     pub fn set_filter(&self, filter: Filter) {
+        let mut untaken = self.untaken.lock().unwrap_or_else(PoisonError::into_inner);
+        untaken.asked = Some(Instant::now());
+        drop(untaken);
         self.filter.send_replace(filter);
     }
 
@@ -471,7 +490,7 @@ impl EnsembleBoard {
         loop {
             let due = {
                 let mut untaken = self.untaken.lock().unwrap_or_else(PoisonError::into_inner);
-                let due = untaken.taken.map(|taken| taken + GATHER).filter(|due| *due > Instant::now());
+                let due = untaken.due().filter(|due| *due > Instant::now());
                 if due.is_none() && !untaken.reports.is_empty() {
                     untaken.taken = Some(Instant::now());
                     return std::mem::take(&mut untaken.reports).into_values().collect();

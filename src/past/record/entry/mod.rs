@@ -66,7 +66,11 @@ impl RecordedState {
     pub fn play(&mut self, at: Timestamp, entry: StoreEntry<'_>) -> PlayedEntry {
         match entry {
             StoreEntry::Change(change) => {
+                let mutes = matches!(*change, Change::Muted { .. });
                 let happenings = self.table.apply(change.into_owned(), at);
+                if mutes {
+                    self.diagnosis.mute(self.table.mutes(), at);
+                }
                 PlayedEntry::Happenings(happenings)
             }
             StoreEntry::Examined => PlayedEntry::Findings(self.diagnosis.examine(&self.table, at)),

@@ -81,6 +81,7 @@ impl App {
             Command::Lock if self.looks_in_ensembles() => self.seek_in_ensembles(argument),
             Command::Lock => self.open_path(argument),
             Command::Filter => self.filter_by(argument),
+            Command::Find => self.find_everywhere(argument),
             Command::Sort => self.sort_by(argument),
             Command::ThenBy => self.then_by(argument),
             Command::Reverse => self.reverse(),
@@ -499,6 +500,29 @@ impl App {
         self.ensembles.is_some() && (self.is_outside() || self.screen() == Screen::Ensembles)
     }
 
+    /// Lists the locks and contenders of all ensembles in which a text occurs; where one ensemble is
+    /// shown, its locks.
+    fn find_everywhere(&mut self, text: Option<&str>) {
+        let Some(text) = text else { return self.footer.ask(PromptPurpose::Command, "find ") };
+        let filter = Filter::new(text);
+        if let Some(why) = filter.wrong() {
+            return self.show_failure(why.to_owned());
+        }
+        let screen = match self.ensembles.as_deref_mut() {
+            Some(ensembles) => {
+                ensembles.find(filter.clone());
+                Screen::Ensembles
+            }
+            None => Screen::Locks,
+        };
+        if self.screen() != screen {
+            self.go(screen);
+        }
+        if let Some(locks) = screen.list().filter(|_| self.ensembles.is_none()) {
+            locks.set_filter(self, filter);
+        }
+    }
+
     /// Looks for a lock at a path in all ensembles.
     fn seek_in_ensembles(&mut self, path: Option<&str>) {
         match path.map(ZnodePath::new) {
@@ -578,6 +602,7 @@ impl App {
             Command::Go(Screen::Help | Screen::Ensembles | Screen::Output)
                 | Command::Context
                 | Command::Lock
+                | Command::Find
                 | Command::Prompt
                 | Command::Redraw
                 | Command::Suspend

@@ -14,16 +14,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::filter::Filter;
+use super::found::{FoundLocks, FoundPlace};
 use super::known::KnownFindings;
 use super::list::{Rows, Sorting};
 use crate::tui::app::filter::Matching;
 use crate::tui::app::list::Directed;
-use lockscope_base::znode::Timestamp;
+use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::admin::notebook::KnownFinding;
-use lockscope_model::diagnose::{
-    AcrossEnsembles, Code, CrossWaitsByEnsemble, Diagnosis, EnsembleClaims, Finding, TableAt,
-};
-use lockscope_model::queue::{LockName, LockQueue, LockTable};
+use lockscope_model::diagnose::{AcrossEnsembles, Code, CrossWaitsByEnsemble, EnsembleClaims, Finding};
+use lockscope_model::queue::LockName;
 use lockscope_model::summary::{ChangeRate, EnsembleFacts, EnsembleSummary, MAX_FINDINGS, StateKind, is_same};
 use lockscope_model::verdict::ServerTrouble;
 
@@ -67,8 +66,8 @@ pub enum OpenWith {
 #[derive(Clone, Debug, Default)]
 pub struct WatchedEnsembles {
     rows: Vec<EnsembleRow>,
-    /// The positions in `rows` of those that pass the filter, in the shown order.
-    order: Vec<usize>,
+    /// The ensembles that pass the filter, in the shown order, each followed by what was found there.
+    order: Vec<ShownRow>,
     sorting: Sorting<EnsembleOrder>,
     filter: Filter,
     events: EventLog,
@@ -84,6 +83,8 @@ pub struct WatchedEnsembles {
     asked: Filter,
     /// Whether the filter is the path of a lock that is to be opened.
     is_sought: bool,
+    /// Whether the filter is looked for everywhere, even if it names an ensemble.
+    finds: bool,
     across: AcrossEnsembles,
 }
 
@@ -225,12 +226,28 @@ impl WatchedEnsembles {
     }
 
     /// The ensembles that pass the filter, in order.
-    pub fn shown(&self) -> impl ExactSizeIterator<Item = &EnsembleRow> {
-        self.order.iter().map(|at| &self.rows[*at])
+    pub fn shown(&self) -> impl Iterator<Item = &EnsembleRow> {
+        self.order.iter().filter(|shown| shown.place.is_none()).map(|shown| &self.rows[shown.ensemble])
     }
 
+    /// The number of places that were found and are listed.
+    pub fn listed_places(&self) -> usize {
+        self.order.iter().filter(|shown| shown.place.is_some()).count()
+    }
+
+    /// The ensemble of the row at a position.
     pub fn row(&self, rank: usize) -> Option<&EnsembleRow> {
-        self.rows.get(*self.order.get(rank)?)
+        self.rows.get(self.order.get(rank)?.ensemble)
+    }
+
+    /// The row at a position.
+    pub fn listed(&self, rank: usize) -> Option<ListedRow<'_>> {
+        let ShownRow { ensemble, place } = self.order.get(rank)?;
+        let row = self.rows.get(*ensemble)?;
+        match place {
+            None => Some(ListedRow::Ensemble(row)),
+            Some(place) => row.found.places.get(*place).map(|place| ListedRow::Place(row, place)),
+        }
     }
 
     pub fn named(&self, name: &str) -> Option<&EnsembleRow> {
@@ -259,29 +276,84 @@ impl WatchedEnsembles {
     }
 
     pub(super) fn set_filter(&mut self, filter: Filter) {
-        (self.filter, self.is_sought) = (filter, false);
+        (self.filter, self.is_sought, self.finds) = (filter, false, false);
+        self.arrange();
+    }
+
+    /// Looks for a filter in the locks of all ensembles, even if it names one of them.
+    pub(super) fn find(&mut self, filter: Filter) {
+        self.set_filter(filter);
+        self.finds = true;
         self.arrange();
     }
 
     fn arrange(&mut self) {
         let (rows, filter) = (&self.rows, &self.filter);
-        self.order = (0..rows.len()).filter(|at| rows[*at].passes(filter)).collect();
+        let mut passing: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].passes(filter)).collect();
         let sorting = self.sorting;
-        self.order.sort_by(|one, other| compare_ensembles(&rows[*one], &rows[*other], sorting));
+        passing.sort_by(|one, other| compare_ensembles(&rows[*one], &rows[*other], sorting));
+        let finds = self.finds;
+        self.order = passing
+            .into_iter()
+            .flat_map(|ensemble| {
+                let row = &rows[ensemble];
+                let lists = row.found.answers(filter) && (finds || !row.named_by(filter).passes());
+                let places = 0..if lists { row.found.places.len() } else { 0 };
+                let places = places.map(move |place| ShownRow { ensemble, place: Some(place) });
+                [ShownRow { ensemble, place: None }].into_iter().chain(places)
+            })
+            .collect();
     }
 }
 
-impl Rows<Arc<str>> for WatchedEnsembles {
+impl Rows<EnsembleListId> for WatchedEnsembles {
     fn len(&self) -> usize {
         self.order.len()
     }
 
-    fn rank(&self, id: &Arc<str>) -> Option<usize> {
-        self.order.iter().position(|at| self.rows[*at].name == *id)
+    fn rank(&self, id: &EnsembleListId) -> Option<usize> {
+        (0..self.order.len()).find(|rank| self.id(*rank).as_ref() == Some(id))
     }
 
-    fn id(&self, rank: usize) -> Option<Arc<str>> {
-        self.row(rank).map(|row| row.name.clone())
+    fn id(&self, rank: usize) -> Option<EnsembleListId> {
+        Some(match self.listed(rank)? {
+            ListedRow::Ensemble(row) => EnsembleListId { ensemble: Arc::clone(&row.name), place: None },
+            ListedRow::Place(row, place) => {
+                EnsembleListId { ensemble: Arc::clone(&row.name), place: Some(place.path()) }
+            }
+        })
+    }
+}
+
+/// An ensemble by its position, or one of the places found there.
+#[derive(Clone, Copy, Debug)]
+struct ShownRow {
+    ensemble: usize,
+    place: Option<usize>,
+}
+
+/// What tells a row of the list from others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnsembleListId {
+    pub ensemble: Arc<str>,
+    /// The lock or node that was found there.
+    pub place: Option<ZnodePath>,
+}
+
+/// A row of the list.
+#[derive(Clone, Copy, Debug)]
+pub enum ListedRow<'a> {
+    Ensemble(&'a EnsembleRow),
+    /// A lock or a contender that was looked for, in that ensemble.
+    Place(&'a EnsembleRow, &'a FoundPlace),
+}
+
+impl<'a> ListedRow<'a> {
+    /// The ensemble.
+    pub fn ensemble(self) -> &'a EnsembleRow {
+        match self {
+            Self::Ensemble(row) | Self::Place(row, _) => row,
+        }
     }
 }
 
@@ -357,7 +429,7 @@ impl EnsembleRow {
 
     /// Whether locks pass a filter, and the ensemble is not named by it.
     fn is_about_locks(&self, filter: &Filter) -> bool {
-        self.found.locks(filter).is_some() && !self.named_by(filter).passes()
+        self.found.is_listed(filter) && !self.named_by(filter).passes()
     }
 
     /// Whether the ensemble passes a filter by its name, servers, state and findings.
@@ -450,50 +522,6 @@ fn compare_by(order: EnsembleOrder, one: &EnsembleRow, other: &EnsembleRow) -> O
             of(other).total_cmp(&of(one))
         }
         EnsembleOrder::New => other.news.cmp(&one.news),
-    }
-}
-
-/// The locks of an ensemble that pass a filter, as its Locks would list them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FoundLocks {
-    /// The filter. An answer to an earlier one says nothing.
-    filter: Filter,
-    count: usize,
-    first: Option<LockName>,
-    /// Whether the filter is the path of one of them.
-    is_path: bool,
-}
-
-impl FoundLocks {
-    /// Looks for locks that pass; for none if the filter is empty. Linear in the number of locks.
-    pub fn of(filter: &Filter, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) -> Self {
-        let mut found = Self { filter: filter.clone(), ..Self::default() };
-        if filter.is_empty() {
-            return found;
-        }
-        let at = TableAt::new(table, now);
-        for lock in table.locks().filter(|lock| filter.takes_lock(lock, at, diagnosis, now)) {
-            found.count += 1;
-            found.is_path |= lock.path().as_str() == filter.text();
-            found.first.get_or_insert_with(|| LockQueue::lock_name(lock));
-        }
-        found
-    }
-
-    /// Returns whether this answers a filter.
-    pub fn answers(&self, filter: &Filter) -> bool {
-        self.filter == *filter
-    }
-
-    /// Returns the number of locks, and the first of them; `None` if there is none, or the question
-    /// was another one.
-    pub fn locks(&self, filter: &Filter) -> Option<(usize, &LockName)> {
-        self.first.as_ref().filter(|_| self.answers(filter)).map(|first| (self.count, first))
-    }
-
-    /// Returns whether a filter is the path of a lock.
-    pub fn has_path(&self, filter: &Filter) -> bool {
-        self.is_path && self.answers(filter)
     }
 }
 

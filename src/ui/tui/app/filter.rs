@@ -333,8 +333,8 @@ fn compile_pattern(pattern: &str) -> Result<FilterPattern, String> {
     })
 }
 
-/// Maximum number of holders of a lock that are searched. Only semaphores and read locks have many.
-const MAX_SEARCHED_HOLDERS: usize = 100;
+/// Maximum number of holders and first waiters of a lock that are searched.
+const MAX_SEARCHED_CONTENDERS: usize = 100;
 
 impl Matching<'_> {
     /// Searches the name of a lock as the screens show it.
@@ -368,7 +368,23 @@ impl Matching<'_> {
 const MAX_SHOWN_BLOCKERS: usize = 5;
 
 impl Filter {
-    /// Returns whether a lock passes, by its path, name, recipe, holders, findings and figures.
+    /// Returns whether a lock passes by its path and name alone.
+    pub fn takes_name_of(&self, lock: &LockName) -> bool {
+        let mut matching = self.matching();
+        matching.lock(lock);
+        matching.passes()
+    }
+
+    /// Returns whether a contender passes, by its lock, node, session, data and address.
+    pub fn takes_who(&self, lock: &LockName, contender: &Contender, table: &LockTable) -> bool {
+        let mut matching = self.matching();
+        if !matching.lock(lock).is_decided() {
+            matching.contender(contender, table);
+        }
+        matching.passes()
+    }
+
+    /// Returns whether a lock passes, by its path, name, recipe, contenders, findings and figures.
     pub fn takes_lock(&self, lock: &LockQueue, at: TableAt<'_>, diagnosis: &Diagnosis, now: Timestamp) -> bool {
         let mut matching = self.matching();
         if self.is_empty() || matching.lock(&lock.lock_name()).is_decided() {
@@ -376,9 +392,9 @@ impl Filter {
         }
         matching.text(lock.recipe().title()).text(lock.recipe().id());
         let table = at.table();
-        for holder in lock.rows(0..lock.holding().min(MAX_SEARCHED_HOLDERS)) {
+        for row in lock.rows(0..lock.len().min(MAX_SEARCHED_CONTENDERS)) {
             if !matching.is_decided() {
-                matching.contender(holder.contender, table);
+                matching.contender(row.contender, table);
             }
         }
         for finding in diagnosis.of(lock.id()) {

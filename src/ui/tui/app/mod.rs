@@ -38,6 +38,7 @@ mod event;
 mod facts;
 mod filter;
 mod footer;
+mod found;
 mod keys;
 mod known;
 mod layout;
@@ -84,7 +85,7 @@ pub use contend::{
 pub use delete::outcome::AuditLog;
 pub use delete::{Deletion, Tags, Working, sentence};
 pub use ensembles::{
-    EnsembleNews, EnsembleOrder, EnsembleReport, EnsembleRow, FoundLocks, ListedEvent, WatchedEnsembles,
+    EnsembleListId, EnsembleNews, EnsembleOrder, EnsembleReport, EnsembleRow, ListedEvent, ListedRow, WatchedEnsembles,
 };
 pub use event::{
     Arrival, Arrived, AuditReading, Effect, Event, NodeRead, Outline, RaisedFinding, RecordedSize, TakeIn, TakenIn,
@@ -92,6 +93,7 @@ pub use event::{
 };
 pub use filter::Filter;
 pub use footer::{Notice, Prompt, PromptPurpose};
+pub use found::{FoundLocks, FoundPlace};
 pub use keys::Hint;
 pub use known::KnownFindings;
 pub use layout::{Area, Layout, MIN_TERMINAL};

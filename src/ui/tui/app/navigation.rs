@@ -9,7 +9,6 @@
 //! that was left. Every way back ends at Locks, and that of several ensembles at their list.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::list::{Find, List, places_from};
@@ -17,7 +16,7 @@ use super::lists::HistoryId;
 use super::lists::sessions::SessionPlace;
 use super::lists::waits::WaitId;
 use super::pages::SideOf;
-use super::{App, Cursor, Effect, Filter, OpenNode, Pane, Rows, Screen, TimelineEntry, Update};
+use super::{App, Cursor, Effect, EnsembleListId, Filter, OpenNode, Pane, Rows, Screen, TimelineEntry, Update};
 use crate::tui::keymap::FixedKey;
 use crate::tui::page::{Line, Scroll};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
@@ -94,7 +93,7 @@ impl Default for Navigation {
 
 #[derive(Clone, Debug)]
 pub struct Cursors {
-    pub ensembles: Cursor<Arc<str>>,
+    pub ensembles: Cursor<EnsembleListId>,
     pub locks: Cursor<LockId>,
     pub contenders: Cursor<ZnodePath>,
     pub sessions: Cursor<SessionId>,

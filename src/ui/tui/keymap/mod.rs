@@ -43,6 +43,8 @@ pub enum Command {
     Go(Screen),
     Lock,
     Filter,
+    /// Looks for a text in the locks and contenders of all ensembles.
+    Find,
     /// Goes to the next row or line that matches the search.
     NextMatch,
     PreviousMatch,
@@ -391,12 +393,12 @@ const GROUPS: &[HelpGroup] = &[
     HelpGroup {
         title: "Mute findings",
         commands: &[
-            entry(Command::Mute, "mute", &[Key::Char('a')], "Mute its findings: a time or `cleared`, a note")
+            entry(Command::Mute, "mute", &[Key::Char('a')], "Do not count its findings for a time")
                 .takes("[TIME NOTE]", ArgumentKind::Text)
                 .also(&["acknowledge", "ack"]),
             entry(Command::Unmute, "unmute", &[Key::Char('U')], "Let its findings count again"),
-            entry(Command::Maintenance, "maintenance", &[], "Expect servers to restart for a time, or `off`")
-                .takes("[TIME NOTE]", ArgumentKind::Text),
+            entry(Command::Maintenance, "maintenance", &[], "Expect servers to restart, or `off`")
+                .takes("[TIME]", ArgumentKind::Text),
         ],
     },
     HelpGroup {
@@ -406,6 +408,7 @@ const GROUPS: &[HelpGroup] = &[
                 .takes("[TEXT]", ArgumentKind::Text)
                 .also(&["search", "grep"])
                 .hint("filter"),
+            entry(Command::Find, "find", &[], "Look for it in all ensembles").takes("TEXT", ArgumentKind::Text),
             entry(Command::NextMatch, "next-match", &[Key::Char('n')], "To the next match"),
             entry(Command::PreviousMatch, "previous-match", &[Key::Char('N')], "To the previous match"),
             entry(Command::Sort, "sort", &[Key::Char('s')], "Sort by the next column, or by one or two")

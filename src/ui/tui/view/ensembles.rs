@@ -12,7 +12,7 @@ use ratatui::text::Span;
 
 use super::View;
 use super::list::{ListTitle, ListView};
-use crate::tui::app::{EnsembleColumn, EnsembleRow, Ensembles, WatchedEnsembles};
+use crate::tui::app::{EnsembleColumn, EnsembleRow, Ensembles, FoundPlace, ListedRow, WatchedEnsembles};
 use crate::tui::screen::Placed;
 use crate::tui::theme::Theme;
 use crate::tui::widget::Cell;
@@ -35,7 +35,8 @@ impl ListView for Ensembles {
         let mut after_filter = vec![(plural(all, "ensemble", "ensembles"), view.theme.text)];
         let open = view.app.ensembles().and_then(WatchedEnsembles::open);
         after_filter.extend(open.map(|name| (view.sentence(&format!("{name} is open ({{locks}})")), view.theme.text)));
-        ListTitle { name: "Ensembles".to_owned(), all, after_filter, ..ListTitle::default() }
+        let uncounted = view.app.ensembles().map_or(0, WatchedEnsembles::listed_places);
+        ListTitle { name: "Ensembles".to_owned(), all, uncounted, after_filter, ..ListTitle::default() }
     }
 
     fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
@@ -45,7 +46,11 @@ impl ListView for Ensembles {
         view.nothing_contains("No ensemble")
     }
 
-    fn cell(&self, view: View<'_>, row: &&EnsembleRow, column: Placed<EnsembleColumn>) -> Cell {
+    fn cell(&self, view: View<'_>, row: &ListedRow<'_>, column: Placed<EnsembleColumn>) -> Cell {
+        let row = match row {
+            ListedRow::Ensemble(row) => row,
+            ListedRow::Place(row, place) => return found_place(view, row, place, column),
+        };
         let (theme, columns) = (view.theme, usize::from(column.width));
         // Figures that may no longer be true are dim.
         let data = |style: Style| if row.is_live() { style } else { theme.dim };
@@ -68,7 +73,8 @@ impl ListView for Ensembles {
         }
     }
 
-    fn mark(&self, view: View<'_>, row: &&EnsembleRow) -> Option<(&'static str, Style)> {
+    fn mark(&self, view: View<'_>, row: &ListedRow<'_>) -> Option<(&'static str, Style)> {
+        let ListedRow::Ensemble(row) = row else { return None };
         let (theme, signs) = (view.theme, &view.theme.signs);
         let counts = row.summary.as_ref().map(|summary| summary.counts).unwrap_or_default();
         let style = |style| if row.is_live() { style } else { theme.dim };
@@ -82,6 +88,22 @@ impl ListView for Ensembles {
             FindingCounts { .. } if row.is_live() && !is_known => Some((signs.unknown, theme.unsure)),
             FindingCounts { .. } => None,
         }
+    }
+}
+
+/// Draws a lock or a contender that was looked for.
+fn found_place(view: View<'_>, row: &EnsembleRow, place: &FoundPlace, column: Placed<EnsembleColumn>) -> Cell {
+    let (theme, columns) = (view.theme, usize::from(column.width));
+    let style = if row.is_live() { theme.text } else { theme.dim };
+    match (column.key, &place.who) {
+        (EnsembleColumn::State, Some((state, _))) => Cell::new(view.fit(state, columns, Keep::Start), style),
+        (EnsembleColumn::Worst, who) => {
+            let who = who.as_ref().map(|(_, who)| format!("  {who}")).unwrap_or_default();
+            let room = columns.saturating_sub(width(&who)).max(columns / 2);
+            let lock = view.fit(&place.lock.to_string(), room, Keep::End);
+            Cell::new(view.fit(&format!("{lock}{who}"), columns, Keep::Start), style)
+        }
+        _ => Cell::new("", theme.dim),
     }
 }
 

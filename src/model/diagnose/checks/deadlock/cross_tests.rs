@@ -28,8 +28,9 @@ fn crossed(names: [&str; 2]) -> [DiagnosisFixture; 2] {
     let of = |held: &str, first: usize| {
         let mut world = DiagnosisFixture::new();
         for (number, name) in (1..).zip([names[first], names[1 - first]]) {
-            // Sessions of two ensembles have nothing in common.
-            world.create_named(&kazoo(held, number), number.into(), name);
+            // Sessions and nodes of two ensembles have nothing in common.
+            let node = number + if first == 0 { 0 } else { 100 };
+            world.create_named(&kazoo(held, node), number.into(), name);
         }
         world
     };
@@ -78,6 +79,17 @@ fn a_deadlock_over_two_ensembles_is_reported_in_both_until_one_client_gives_up()
         world.delete(&waiter);
         assert_eq!(world.pass(1).1, [Code::CrossDeadlock]);
     }
+}
+
+#[test]
+fn two_contexts_of_one_ensemble_are_no_two_ensembles() {
+    let [mut one, other] = crossed(["worker-1", "worker-2"]);
+    let mut again = one.clone();
+    assert_eq!(tell([&mut one, &mut again]), BTreeMap::new());
+    let names: [Arc<str>; 3] = ["eu", "eu-again", "us"].map(Arc::from);
+    let claims = [&one, &again, &other].map(|world| EnsembleClaims::of(TableAt::new(&world.table, world.now)));
+    let found = cross_waits(names.iter().zip(&claims), one.now);
+    assert_eq!(found.keys().map(|name| &**name).collect::<Vec<_>>(), ["eu", "us"]);
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Ensembles: every ensemble that the console watches, the worst first.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use serde::Serialize;
 
+use crate::tui::app::ensembles::OpenWith;
 use crate::tui::app::list::{ListOrder, ListScreen, Sorting, to_json};
-use crate::tui::app::{App, EnsembleOrder, EnsembleRow, Filter, Rows, Screen, WatchedEnsembles};
+use crate::tui::app::{
+    App, EnsembleListId, EnsembleOrder, EnsembleRow, Filter, ListedRow, Rows, Screen, WatchedEnsembles,
+};
 use crate::tui::screen::Column;
 use lockscope_model::report::SCHEMA;
 use lockscope_model::summary::EnsembleFacts;
@@ -70,8 +73,8 @@ fn watched(app: &App) -> &WatchedEnsembles {
 }
 
 impl ListScreen<App> for Ensembles {
-    type Id = Arc<str>;
-    type Row<'a> = &'a EnsembleRow;
+    type Id = EnsembleListId;
+    type Row<'a> = ListedRow<'a>;
     type Order = EnsembleOrder;
     type Column = EnsembleColumn;
 
@@ -83,25 +86,31 @@ impl ListScreen<App> for Ensembles {
         app.chosen_columns(Screen::Ensembles)
     }
 
-    fn rows<'a>(&self, app: &'a App) -> impl Rows<Arc<str>> + 'a {
+    fn rows<'a>(&self, app: &'a App) -> impl Rows<EnsembleListId> + 'a {
         watched(app)
     }
 
-    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<&'a EnsembleRow> {
-        watched(app).row(rank)
+    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<ListedRow<'a>> {
+        watched(app).listed(rank)
     }
 
-    cursor_in!(ensembles: Arc<str>);
+    cursor_in!(ensembles: EnsembleListId);
 
-    fn copied(&self, _: &App, row: &EnsembleRow) -> Option<String> {
-        Some(row.connect.clone())
+    fn copied(&self, _: &App, row: ListedRow<'_>) -> Option<String> {
+        Some(match row {
+            ListedRow::Ensemble(row) => row.connect.clone(),
+            ListedRow::Place(_, place) => place.path().to_string(),
+        })
     }
 
-    /// Goes into the selected ensemble.
+    /// Goes into the selected ensemble, or to the place that was found there.
     fn open(&self, app: &mut App) {
         let selected = self.cursor(app).selected(watched(app));
         match (selected, app.ensembles.as_deref_mut()) {
-            (Some(name), Some(ensembles)) => ensembles.want(name),
+            (Some(EnsembleListId { ensemble, place: Some(place) }), Some(ensembles)) => {
+                ensembles.want_with(ensemble, Some(OpenWith::Lock(place.to_string())));
+            }
+            (Some(EnsembleListId { ensemble, .. }), Some(ensembles)) => ensembles.want(ensemble),
             _ => app.show_failure("There is no ensemble to open.".to_owned()),
         }
     }

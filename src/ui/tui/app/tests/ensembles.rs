@@ -101,7 +101,7 @@ fn a_lock_is_named_on_the_list_and_opened_in_the_ensemble_that_has_it() {
     let app = opened_from(app);
     assert_eq!(app.screen(), Screen::Queue);
     assert_eq!(app.opened().map(ToString::to_string).as_deref(), Some("/locks/billing"));
-    assert_eq!(app.ensembles().map(|ensembles| ensembles.shown().len()), Some(3));
+    assert_eq!(app.ensembles().map(|ensembles| ensembles.shown().count()), Some(3));
     let mut app = three(SIZE);
     press(&mut app, ":lock /locks/nobody\n");
     assert_eq!(app.update(answers(&Filter::new("/locks/nobody")), NOW).effects, []);

@@ -103,35 +103,35 @@ fn a_client_that_the_servers_do_not_report_or_that_looks_like_an_option_is_refus
 #[test]
 fn the_question_is_answered_by_yes_only_and_always_asked_about_the_past() {
     let sure = OwnCommand { confirm: true, ..own("sure", 'T', &["touch", "{path}"]) };
-    let mut app = console(vec![sure, own("free", 'U', &["touch", "{path}"])]);
+    let mut app = console(vec![sure, own("free", 'W', &["touch", "{path}"])]);
     for no in ["n", "\u{1b}"] {
         assert_eq!(run(&press(&mut app, "T")), None);
         assert!(text(&app).contains("touch /locks/billing") && text(&app).contains("y runs it"), "{}", text(&app));
-        assert_eq!(run(&press(&mut app, "x\nqU")), None, "other keys do nothing");
+        assert_eq!(run(&press(&mut app, "x\nqW")), None, "other keys do nothing");
         assert!(app.asks_to_run());
         assert_eq!(run(&press(&mut app, no)), None);
         assert!(!app.asks_to_run());
     }
     press(&mut app, "p");
-    assert_eq!(run(&press(&mut app, "U")), None);
+    assert_eq!(run(&press(&mut app, "W")), None);
     assert!(text(&app).contains("The values are of an earlier moment"), "{}", text(&app));
     assert_eq!(run(&press(&mut app, "y")).unwrap(), "touch /locks/billing");
 }
 
 #[test]
 fn without_a_connection_the_values_may_be_outdated_so_it_is_asked() {
-    let mut app = console(vec![own("free", 'U', &["touch", "{path}"])]);
+    let mut app = console(vec![own("free", 'W', &["touch", "{path}"])]);
     let (change, at) = (Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }), app.clock());
     app.update(Event::Changes(vec![Observed { at, change }]), at);
-    assert_eq!(run(&press(&mut app, "U")), None);
+    assert_eq!(run(&press(&mut app, "W")), None);
     assert!(text(&app).contains("The values are of an earlier moment"), "{}", text(&app));
 }
 
 #[test]
 fn one_command_runs_at_a_time_and_its_page_stops_it() {
-    let mut app = console(vec![own("one", 'T', &["one"]), own("two", 'U', &["two"])]);
+    let mut app = console(vec![own("one", 'T', &["one"]), own("two", 'W', &["two"])]);
     assert!(run(&press(&mut app, "T")).is_some());
-    assert_eq!(run(&press(&mut app, "1U")), None);
+    assert_eq!(run(&press(&mut app, "1W")), None);
     assert_eq!(notice(&app), "`two` was not run: `one` still runs. ! shows it, and there Esc stops it.");
     report(&mut app, CommandReport::Output(b"a line\n\x1b[31mred\n".to_vec()));
     let stopped = press(&mut app, "!\u{1b}");
@@ -150,7 +150,7 @@ fn one_command_runs_at_a_time_and_its_page_stops_it() {
 
 #[test]
 fn a_command_does_nothing_on_other_screens_and_without_values() {
-    let mut app = console(vec![own("show", 'T', &["show", "{path}"]), own("where", 'U', &["where", "{context}"])]);
+    let mut app = console(vec![own("show", 'T', &["show", "{path}"]), own("where", 'W', &["where", "{context}"])]);
     assert_eq!(run(&press(&mut app, "4:show\n")), None);
     assert_eq!(notice(&app), "`show` does nothing on this screen.");
     press(&mut app, "T");
@@ -159,10 +159,10 @@ fn a_command_does_nothing_on_other_screens_and_without_values() {
         "{}",
         notice(&app)
     );
-    assert_eq!(run(&press(&mut app, "U")), None);
+    assert_eq!(run(&press(&mut app, "W")), None);
     assert!(notice(&app).contains("{context} is not known here: no context of the config file is in force"));
     app.settings.context = Some("prod".to_owned());
-    assert_eq!(run(&press(&mut app, "U")).unwrap(), "where prod");
+    assert_eq!(run(&press(&mut app, "W")).unwrap(), "where prod");
 }
 
 #[test]
