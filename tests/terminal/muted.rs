@@ -69,8 +69,10 @@ async fn a_muted_finding_is_told_to_nobody_again_until_it_is_unmuted() {
     second.shows_all(&["1 muted", "muted "]);
     second.press("\r");
     second.shows_all(&["Diagnosis", "persistent", "muted by", "known to the team"]);
-    second.press("\u{1b}U");
-    second.shows_all(&["1 finding is counted again", "1 warning"]);
+    second.press("U");
+    second.shows("1 finding is counted again");
+    second.press("\u{1b}");
+    second.shows_all(&["Locks ──", "1 warning"]);
     second.press("q");
     assert!(second.ends().success());
     assert_eq!(check().0, Some(1));

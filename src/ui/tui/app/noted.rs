@@ -129,7 +129,7 @@ impl App {
         if *self.live.table().mutes() != mutes {
             let changes = vec![Observed { at: self.wall, change: Change::Muted { mutes } }];
             self.live.apply(changes, self.recording.as_mut().and_then(Recording::recorder));
-            self.live.place_muted(self.wall);
+            self.live.look_at_muted(self.wall, self.recording.as_mut().and_then(Recording::recorder));
         }
         if let Some(why) = trouble.filter(|why| self.noted.trouble.as_ref() != Some(why)) {
             self.show_failure(format!("{}.", escaped(&why)));

@@ -461,8 +461,9 @@ impl ScreenWorld {
         }
     }
 
-    /// Moves the locks with findings in the list, because other ones are muted.
-    pub fn place_muted(&mut self, now: Timestamp) {
+    /// Looks again after a change of the mutes, so that it is recorded, and moves the locks with findings.
+    pub fn look_at_muted(&mut self, now: Timestamp, recorder: Option<&mut BatchRecorder>) {
+        self.examine(now, recorder);
         let moved: Vec<LockId> = self.live.diagnosis().findings().map(|finding| finding.lock.id).collect();
         self.locks.place_anew(&moved, self.live.table(), self.live.diagnosis(), now);
         self.troubled = self.count_troubled();

@@ -15,8 +15,8 @@ use super::list::{ListTitle, ListView};
 use crate::tui::app::{EnsembleColumn, EnsembleRow, Ensembles, FoundPlace, ListedRow, WatchedEnsembles};
 use crate::tui::screen::Placed;
 use crate::tui::theme::Theme;
-use crate::tui::widget::Cell;
 use crate::tui::widget::write::write_line;
+use crate::tui::widget::{Cell, row};
 use lockscope_base::znode::escaped;
 use lockscope_model::diagnose::Severity;
 use lockscope_model::summary::{FindingCounts, StateKind};
@@ -47,10 +47,7 @@ impl ListView for Ensembles {
     }
 
     fn cell(&self, view: View<'_>, row: &ListedRow<'_>, column: Placed<EnsembleColumn>) -> Cell {
-        let row = match row {
-            ListedRow::Ensemble(row) => row,
-            ListedRow::Place(row, place) => return found_place(view, row, place, column),
-        };
+        let row = row.ensemble();
         let (theme, columns) = (view.theme, usize::from(column.width));
         // Figures that may no longer be true are dim.
         let data = |style: Style| if row.is_live() { style } else { theme.dim };
@@ -73,6 +70,20 @@ impl ListView for Ensembles {
         }
     }
 
+    fn draw_row(
+        &self,
+        view: View<'_>,
+        shown: &ListedRow<'_>,
+        line: Rect,
+        placed: &[Placed<EnsembleColumn>],
+        buffer: &mut Buffer,
+    ) {
+        match shown {
+            ListedRow::Place(ensemble, place) => draw_place(view, ensemble, place, line, buffer),
+            ListedRow::Ensemble(_) => row(buffer, line, placed, |column| self.cell(view, shown, column)),
+        }
+    }
+
     fn mark(&self, view: View<'_>, row: &ListedRow<'_>) -> Option<(&'static str, Style)> {
         let ListedRow::Ensemble(row) = row else { return None };
         let (theme, signs) = (view.theme, &view.theme.signs);
@@ -91,20 +102,22 @@ impl ListView for Ensembles {
     }
 }
 
-/// Draws a lock or a contender that was looked for.
-fn found_place(view: View<'_>, row: &EnsembleRow, place: &FoundPlace, column: Placed<EnsembleColumn>) -> Cell {
-    let (theme, columns) = (view.theme, usize::from(column.width));
-    let style = if row.is_live() { theme.text } else { theme.dim };
-    match (column.key, &place.who) {
-        (EnsembleColumn::State, Some((state, _))) => Cell::new(view.fit(state, columns, Keep::Start), style),
-        (EnsembleColumn::Worst, who) => {
-            let who = who.as_ref().map(|(_, who)| format!("  {who}")).unwrap_or_default();
-            let room = columns.saturating_sub(width(&who)).max(columns / 2);
-            let lock = view.fit(&place.lock.to_string(), room, Keep::End);
-            Cell::new(view.fit(&format!("{lock}{who}"), columns, Keep::Start), style)
-        }
-        _ => Cell::new("", theme.dim),
-    }
+/// Draws a lock or a contender that was looked for, below its ensemble.
+fn draw_place(view: View<'_>, row: &EnsembleRow, place: &FoundPlace, line: Rect, buffer: &mut Buffer) {
+    let (theme, signs) = (view.theme, &view.theme.signs);
+    let data = |style: Style| if row.is_live() { style } else { theme.dim };
+    let before = format!("   {}", signs.branch);
+    let room = usize::from(line.width).saturating_sub(width(&before) + 1);
+    let who = place.who.as_ref().map(|(state, who)| format!("  {state}  {who}")).unwrap_or_default();
+    let of_lock = room.saturating_sub(width(&who)).max(room / 2);
+    let lock = view.fit(&place.lock.to_string(), of_lock, Keep::End);
+    let who = view.fit(&who, room.saturating_sub(width(&lock)), Keep::Start);
+    let spans = vec![
+        Span::styled(before, theme.dim),
+        Span::styled(lock, data(theme.strong)),
+        Span::styled(who, data(theme.text)),
+    ];
+    write_line(spans, line, buffer);
 }
 
 /// Draws a figure; a dash where nothing is known.

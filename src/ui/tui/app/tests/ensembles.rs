@@ -130,6 +130,31 @@ fn a_filter_that_finds_a_lock_holds_in_the_ensemble_that_is_opened() {
 }
 
 #[test]
+fn what_is_found_is_listed_below_its_ensemble_and_enter_goes_there() {
+    let mut app = three(SIZE);
+    let filter = Filter::new("eu 0b31");
+    assert_eq!(press(&mut app, ":find locks\n").effects, [Effect::FilterEnsembles(Filter::new("locks"))]);
+    app.update(answers(&Filter::new("locks")), NOW);
+    let listed = |app: &App| app.ensembles().map_or(0, WatchedEnsembles::listed_places);
+    assert_eq!((app.screen(), listed(&app)), (Screen::Ensembles, 3), "a lock in each");
+    assert_eq!(press(&mut app, "j\n").effects, [Effect::GoToContext("prod-eu".to_owned())]);
+    let opened = opened_from(app);
+    assert_eq!(opened.screen(), Screen::Queue);
+    assert_eq!(opened.opened().map(ToString::to_string).as_deref(), Some("/locks/billing"));
+
+    let mut app = three(SIZE);
+    press(&mut app, "/prod\n");
+    app.update(answers(&Filter::new("prod")), NOW);
+    assert_eq!(listed(&app), 0, "the filter names ensembles");
+    press(&mut app, &format!("/\u{15}{}\n", filter.text()));
+    app.update(answers(&filter), NOW);
+    assert_eq!(listed(&app), 0, "nobody has that");
+    let mut one = live(SIZE);
+    press(&mut one, ":find billing\n");
+    assert_eq!((one.screen(), one.filter().text()), (Screen::Locks, "billing"));
+}
+
+#[test]
 fn an_ensemble_whose_options_are_wrong_is_refused_with_the_reason() {
     let (mut ensembles, _) = unknown(SIZE).take_ensembles().unwrap();
     ensembles.take(reports());
