@@ -16,12 +16,13 @@ use super::facts::{
 };
 use super::{
     CoveredTime, History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, Percentiles, RankedClient,
-    RankedLock, Ranking, Storm, Sums, host,
+    RankedHolder, RankedLock, Ranking, Storm, Sums, host,
 };
 use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_model::ensemble::EnsembleEventKind;
+use lockscope_model::queue::WaiterTime;
 use lockscope_model::report::{EnsembleEventFacts, SCHEMA, rfc3339};
-use lockscope_model::text::human::{bounded, count, date_and_time, latency, plural};
+use lockscope_model::text::human::{bounded, count, date_and_time, duration, latency, plural};
 use lockscope_model::text::{Align, Charset, Keep, columns, fit};
 
 /// The most columns of a path or a name.
@@ -61,7 +62,7 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
     history.storms.iter().take(MAX_IN_VAIN).try_for_each(|storm| writeln!(out, "{}", storm_text(storm, utc)))?;
     attempts(out, &history.attempts, utc)?;
     if let Some(ranking) = ranking {
-        ranks(out, ranking)?;
+        ranks(out, ranking, utc)?;
         return Ok(());
     }
     let mut listed: Vec<&PastContender> = holds.iter().chain(waits).collect();
@@ -213,16 +214,56 @@ fn ranked_client(ranked: &RankedClient) -> String {
     name.unwrap_or_else(|| "not known".to_owned())
 }
 
-fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
-    let right = Align::Right;
-    let align = [Align::Left, right, right, right, right, right, right];
-    let titles =
-        |what: &str| [what, "HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST", "IN VAIN"].map(str::to_owned);
+fn ranks(out: &mut impl Write, ranking: &Ranking, utc: bool) -> io::Result<()> {
+    if let Some(counted) = ranking.counted {
+        return costs(out, ranking, counted, utc);
+    }
     let row = |name: String, sums: &Sums| {
-        let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms } = *sums;
+        let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms, .. } = *sums;
         let [waited, longest_wait, held, longest_hold] =
             [waited_ms, longest_wait_ms, held_ms, longest_hold_ms].map(|ms| latency(Duration::from_millis(ms)));
         [name, count(handovers), waited, longest_wait, held, longest_hold, count(in_vain)]
+    };
+    ranked(out, ranking, ["HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST", "IN VAIN"], row)
+}
+
+/// Writes locks and clients, ranked by what others waited for them, and the costliest holds.
+fn costs(out: &mut impl Write, ranking: &Ranking, counted: Duration, utc: bool) -> io::Result<()> {
+    let counted = duration(counted);
+    writeln!(
+        out,
+        "COST is how long all waiters waited, summed up, within the {counted} that are recorded: of a client, while it held."
+    )?;
+    let cost = |cost: Option<WaiterTime>| cost.map_or_else(|| "-".to_owned(), |cost| latency(cost.0));
+    let sums = |name: String, sums: &Sums| {
+        let [held, longest] = [sums.held_ms, sums.longest_hold_ms].map(|ms| latency(Duration::from_millis(ms)));
+        let unheld = cost(sums.waiter_seconds_unheld);
+        [name, cost(sums.waiter_seconds), unheld, count(sums.handovers), held, longest]
+    };
+    ranked(out, ranking, ["COST", "NOBODY HELD", "HAND-OVERS", "HELD", "LONGEST"], sums)?;
+    if ranking.holders.is_empty() {
+        return Ok(());
+    }
+    let holder = |RankedHolder { past, cost }: &RankedHolder| {
+        let [came, lock, client, _, _, held, end] = row(past, utc);
+        [came, lock, client, latency(cost.waited.0), count(cost.waiters), held, end]
+    };
+    let titles = ["CAME", "LOCK", "HOLDER", "COST", "WAITERS", "HELD", "END"].map(str::to_owned);
+    let rows: Vec<_> = [titles].into_iter().chain(ranking.holders.iter().map(holder)).collect();
+    let (left, right) = (Align::Left, Align::Right);
+    write!(out, "\n{}", columns(&rows, [left, left, left, right, right, right, left]))
+}
+
+/// Writes the ranked locks and clients, each with the cells of `row`.
+fn ranked<const TITLES: usize, const COLUMNS: usize>(
+    out: &mut impl Write,
+    ranking: &Ranking,
+    titles: [&str; TITLES],
+    row: impl Fn(String, &Sums) -> [String; COLUMNS],
+) -> io::Result<()> {
+    let align = std::array::from_fn(|column| if column == 0 { Align::Left } else { Align::Right });
+    let titles = |what: &str| {
+        std::array::from_fn(|column| column.checked_sub(1).map_or(what, |column| titles[column]).to_owned())
     };
     let lock = |ranked: &RankedLock| row(lock_name(&ranked.lock, ranked.name.as_deref()), &ranked.sums);
     let client = |ranked: &RankedClient| row(ranked_client(ranked), &ranked.sums);
@@ -434,7 +475,7 @@ pub fn write_lines(out: &mut impl Write, all: &Histories, utc: bool) -> io::Resu
             writeln!(out, "  Nothing was seen from {from} to {until}: {}", escaped(&gap.reason))?;
         }
         if let Some(ranking) = &history.ranking {
-            ranks(out, ranking)?;
+            ranks(out, ranking, utc)?;
         }
     }
     if all.ensembles.iter().any(|(_, history)| history.ranking.is_some()) {

@@ -21,8 +21,10 @@ use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{
     AcrossEnsembles, Code, CrossWaitsByEnsemble, Diagnosis, EnsembleClaims, Finding, Severity, TableAt,
 };
-use lockscope_model::queue::{LockName, LockQueue, LockTable};
-use lockscope_model::summary::{ChangeRate, EnsembleFacts, EnsembleSummary, MAX_FINDINGS, StateKind, is_same};
+use lockscope_model::queue::{LockName, LockQueue, LockTable, WaitedFor, WaiterTime};
+use lockscope_model::summary::{
+    ChangeRate, EnsembleFacts, EnsembleSummary, MAX_FINDINGS, MAX_WAITED_FOR, StateKind, is_same,
+};
 use lockscope_model::verdict::ServerTrouble;
 
 #[cfg(test)]
@@ -118,6 +120,19 @@ impl WatchedEnsembles {
     /// The name of the open ensemble; `None` when none of them is open.
     pub fn open(&self) -> Option<&Arc<str>> {
         self.open.as_ref()
+    }
+
+    /// The holders in all ensembles that made others wait most within the last ten minutes, and how
+    /// much of them was seen at least where they are.
+    pub(super) fn most_waited_for(&self) -> (Duration, Vec<(Option<&str>, &WaitedFor)>) {
+        let summaries = self.rows.iter().filter_map(|row| Some((&*row.name, row.summary.as_ref()?)));
+        let mut all: Vec<_> = summaries
+            .flat_map(|(name, summary)| summary.most_waited_for.iter().map(move |one| (name, summary.waited.1, one)))
+            .collect();
+        all.sort_by_key(|(.., one)| Reverse(one.waited));
+        all.truncate(MAX_WAITED_FOR);
+        let seen = all.iter().map(|(_, seen, _)| *seen).min().unwrap_or_default();
+        (seen, all.into_iter().map(|(name, _, one)| (Some(name), one)).collect())
     }
 
     /// The changes of the open ensemble.
@@ -375,6 +390,8 @@ pub enum EnsembleOrder {
     Contenders,
     /// The ensemble with the longest wait first.
     Longest,
+    /// By what all waited within the last ten minutes, most first.
+    Cost,
     Findings,
     Changes,
     /// The most news first.
@@ -391,12 +408,12 @@ fn compare_ensembles(one: &EnsembleRow, other: &EnsembleRow, sorting: Sorting<En
 }
 
 /// The sort key of the default order.
-fn badness(row: &EnsembleRow) -> (u8, usize, usize, Option<Duration>) {
+fn badness(row: &EnsembleRow) -> (u8, usize, usize, WaiterTime, Option<Duration>) {
     match (&row.trouble, &row.summary) {
         (None, Some(summary)) => summary.badness(),
         // An ensemble whose options are wrong cannot be seen.
-        (Some(_), _) => (4, 0, 0, None),
-        (None, None) => (2, 0, 0, None),
+        (Some(_), _) => (4, 0, 0, WaiterTime::default(), None),
+        (None, None) => (2, 0, 0, WaiterTime::default(), None),
     }
 }
 
@@ -424,6 +441,10 @@ fn compare_by(order: EnsembleOrder, one: &EnsembleRow, other: &EnsembleRow) -> O
         EnsembleOrder::Changes => {
             let of = |row: &EnsembleRow| row.summary.as_ref().map_or(0.0, |summary| summary.changes_per_second);
             of(other).total_cmp(&of(one))
+        }
+        EnsembleOrder::Cost => {
+            let of = |row: &EnsembleRow| row.summary.as_ref().map(|summary| summary.waited.0);
+            of(other).cmp(&of(one))
         }
         EnsembleOrder::New => other.news.cmp(&one.news),
     }

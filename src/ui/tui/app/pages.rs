@@ -570,6 +570,7 @@ impl App {
                 changes: leader.changes(now),
             }),
             news: self.replay().is_none().then(|| self.shown_news(lately)),
+            costliest: self.world().table().most_waited_for(1, now).pop(),
             utc: self.settings.utc,
         };
         let mut page = self.writer(Columns::FACTS, area);
@@ -741,6 +742,10 @@ impl App {
     /// What happened in all ensembles, newest first.
     pub(super) fn ensemble_events_page(&self, area: Area) -> Page {
         let mut page = self.writer(below_lists::EVENT_COLUMNS, area);
+        if let Some(ensembles) = self.ensembles() {
+            let (seen, most) = ensembles.most_waited_for();
+            below_lists::write_most_waited_for(&mut page, seen, most.into_iter());
+        }
         let events: Vec<_> = self.ensembles().into_iter().flat_map(WatchedEnsembles::events).collect();
         below_lists::write_events(&mut page, events.iter().rev().copied().map(shown_ensemble_event), self.settings.utc);
         Page::new("All ensembles, newest first".to_owned(), below_lists::EVENT_COLUMNS, page.lines())
