@@ -112,7 +112,7 @@ impl EnsembleSummary {
             locks: table.lock_count(),
             contenders: table.contender_count(),
             longest_wait: oldest.map(|oldest| table.clock().server_time(until).since(oldest)),
-            waited: (table.waited_for_all(now), table.waits_seen(now)),
+            waited: (table.waits().of_all(now), table.waits().seen(now)),
             most_waited_for: table.most_waited_for(MAX_WAITED_FOR, now),
             counts,
             verdict: Verdict::of_now(table, diagnosis).kind(),

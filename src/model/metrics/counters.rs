@@ -130,12 +130,12 @@ impl EventCounters {
             others: LockFigures::others(&self.others),
             other_locks: is_live.then_some(0),
         };
-        let all = table.waited_in_all(None, now);
+        let all = table.waits().total(None, now);
         let mut rest = all.saturating_sub(std::mem::replace(&mut self.waited, all));
         for lock in table.locks() {
             let state = is_live.then(|| state(lock, table, now));
             if let Some(place) = self.named.get_mut(lock.id()) {
-                rest = rest.saturating_sub(place.wait(table.waited_in_all(Some(lock.id()), now)));
+                rest = rest.saturating_sub(place.wait(table.waits().total(Some(lock.id()), now)));
                 let labels = LockLabels::of(lock, place.recipe(lock));
                 // The findings may be from before the table was out of step.
                 let findings = if is_live { findings(lock, diagnosis) } else { FindingCounts::new() };

@@ -77,7 +77,7 @@ pub use change::{Change, ConnectionState, Deleter, NO_ANSWER, NO_SUCH_NODE};
 pub use client_identity::{ClientIdentity, host_of};
 pub use clients::Clients;
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
-pub use cost::{WaiterTime, stand_by};
+pub use cost::{HolderKey, WaitCosts, WaiterTime, stand_by};
 pub use crossed::{CrossCycle, CrossNode, CrossStep, CrossWaits, SameClient};
 pub use election::{
     ChangesOfLeader, Departure, DepartureEnd, ElectionKind, ElectionRecord, Elections, Expectation, LedBefore,

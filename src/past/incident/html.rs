@@ -100,7 +100,6 @@ fn costs(incident: &Incident<'_>) -> Markup {
         h2 { "What waiting cost: all waiters together, of the time that was seen" }
         div class="table" {
             table class="costs" {
-                @if locks.len() > MAX_STANDSTILLS { caption { "The " (MAX_STANDSTILLS) " of " (count(locks.len())) " that cost most." } }
                 thead {
                     tr {
                         th scope="col" { "Lock" } th scope="col" class="number" { "Waited in all" }

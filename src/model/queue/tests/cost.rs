@@ -78,13 +78,13 @@ proptest! {
             let is = |found: WaiterTime, expected: f64| (found.0.as_secs_f64() - expected).abs() < 0.001;
             for ((lock, session), cost) in &expected {
                 let found = match session {
-                    None => table.waited_for(*lock, now),
-                    Some(session) => table.waited_for_holder(*lock, *session, now),
+                    None => table.waits().of_lock(*lock, now),
+                    Some(session) => table.waits().of_holder((*lock, *session), now),
                 };
                 prop_assert!(is(found, *cost), "{lock:?} {session:?}: {found:?}, not {cost}");
             }
             let all: f64 = expected.iter().filter(|((_, session), _)| session.is_none()).map(|(_, cost)| cost).sum();
-            prop_assert!(is(table.waited_for_all(now), all), "{:?}, not {all}", table.waited_for_all(now));
+            prop_assert!(is(table.waits().of_all(now), all), "{:?}, not {all}", table.waits().of_all(now));
         }
     }
 }
@@ -104,14 +104,14 @@ fn the_client_that_made_others_wait_most_comes_first_and_what_is_long_ago_is_for
         most.map(|one| (one.client.session.map(|id| id.0), one.waited.0.as_secs(), one.waiters)).collect::<Vec<_>>()
     };
     assert_eq!(told(&fixture), [(Some(1), 120, 2), (Some(4), 119, 1), (Some(2), 59, 1)]);
-    assert_eq!(fixture.table.waits_seen(fixture.now).as_secs(), 20 + 119);
+    assert_eq!(fixture.table.waits().seen(fixture.now).as_secs(), 20 + 119);
     fixture.now.0 += 480_000;
-    assert_eq!(fixture.table.waited_for_all(fixture.now).0.as_secs(), 120 + 59 + 119 + 2 * 480);
+    assert_eq!(fixture.table.waits().of_all(fixture.now).0.as_secs(), 120 + 59 + 119 + 2 * 480);
     fixture.now.0 += 301_000;
     assert_eq!(told(&fixture)[..2], [(Some(2), 600, 1), (Some(4), 600, 1)]);
     fixture.apply(Change::Heard { at: fixture.now });
     fixture.apply(lost());
     fixture.now.0 += 300_000;
-    let seen = fixture.table.waits_seen(fixture.now).as_secs();
+    let seen = fixture.table.waits().seen(fixture.now).as_secs();
     assert!((299..=300).contains(&seen), "{seen} s are seen");
 }

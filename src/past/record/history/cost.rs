@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use super::rows;
 use super::rows::window;
 use super::scan::ScannedRows;
-use super::{HistoryQuery, MAX_RANKED, PastContender, PastGap, PastWindow, RankBy, RankedHolder, Ranking};
+use super::{HistoryQuery, MAX_RANKED, PastContender, PastGap, PastWindow, RankBy, Ranking};
 use crate::record::memory::RowMemory;
 use lockscope_base::recipe::Recipe;
 use lockscope_base::znode::{TimeBounds, TimeRange, Timestamp, ZnodePath};
@@ -76,13 +76,13 @@ fn ms(duration: Duration) -> u64 {
 
 /// When a contender waited and held. A time that does not end ends with the counted time.
 #[derive(Clone, Copy, Debug)]
-struct Stay {
+struct StayRow {
     id: i64,
     waits: Option<(Timestamp, Timestamp)>,
     holds: Option<(Timestamp, Timestamp)>,
 }
 
-impl Stay {
+impl StayRow {
     /// Takes the certain times. Where others stand by, a hold is taken for as long as it can have
     /// been.
     fn new(
@@ -147,7 +147,7 @@ struct Integrals {
     came: u64,
 }
 
-fn sweep(stays: &[Stay], stand_by: bool, counted: &CountedTime) -> LockCost {
+fn sweep(stays: &[StayRow], stand_by: bool, counted: &CountedTime) -> LockCost {
     let mut turns = Vec::new();
     for (at, stay) in stays.iter().enumerate() {
         let waits = stay.waits.map(|(from, to)| [(from, Turn::WaitBegins), (to, Turn::WaitEnds)]);
@@ -207,9 +207,9 @@ impl PastWindow {
         let Some(stand_by) = first else { return LockCost::default() };
         let stay = |(at, past): &(i64, &PastContender)| {
             let times = |bounds: Option<TimeBounds>| bounds.map(|bounds| (bounds.after.0, bounds.before.0));
-            Stay::new(*at, past.enqueued_at.map(|came| came.0), times(past.acquired), times(past.ended), stand_by)
+            StayRow::new(*at, past.enqueued_at.map(|came| came.0), times(past.acquired), times(past.ended), stand_by)
         };
-        let stays: Vec<Stay> = contenders.iter().map(stay).collect();
+        let stays: Vec<StayRow> = contenders.iter().map(stay).collect();
         sweep(&stays, stand_by, counted)
     }
 
@@ -235,7 +235,7 @@ pub fn rank(
     let costs = add_costs(connection, query, &counted, found)?;
     let ids: Vec<i64> = costs.iter().map(|cost| cost.id).collect();
     let mut read = rows::contenders(connection, &ids, until)?.into_iter().peekable();
-    let holder = |cost: HolderCost| Some(RankedHolder { past: read.next_if(|past| past.id == cost.id)?, cost });
+    let holder = |cost: HolderCost| Some((read.next_if(|past| past.id == cost.id)?, cost));
     let holders = costs.into_iter().filter_map(holder).collect();
     Ok(Ranking { holders, counted: Some(counted.length()), ..super::rank(connection, found, RankBy::Cost)? })
 }
@@ -291,7 +291,7 @@ fn stays_of(
     query: &HistoryQuery,
     lock: i64,
     stand_by: bool,
-) -> rusqlite::Result<(Vec<Stay>, FxHashMap<i64, i64>)> {
+) -> rusqlite::Result<(Vec<StayRow>, FxHashMap<i64, i64>)> {
     let mut statement = connection.prepare_cached(
         "SELECT id, client_id, enqueued_at, acquired_after, acquired_before, ended_after, ended_before FROM contender
          WHERE lock_id = ?1 AND ifnull(ended_before, 9223372036854775807) >= ?2 AND ifnull(enqueued_at, first_seen_at) <= ?3",
@@ -306,7 +306,7 @@ fn stays_of(
         if let Some(client) = row.get::<_, Option<i64>>(1)?.filter(|_| acquired.is_some()) {
             clients.insert(id, client);
         }
-        stays.push(Stay::new(id, row.get(2)?, acquired, bounds(5)?, stand_by));
+        stays.push(StayRow::new(id, row.get(2)?, acquired, bounds(5)?, stand_by));
     }
     Ok((stays, clients))
 }
@@ -395,7 +395,7 @@ mod tests {
         lines(&mut out, &history, true).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(
-            text.contains("within the 1m30s that are recorded") && text.contains("Nothing was seen from"),
+            text.contains("Only the 1m30s that are recorded count") && text.contains("Nothing was seen from"),
             "{text}"
         );
     }
@@ -426,7 +426,7 @@ mod tests {
                 came += after;
                 let acquired = holds.map(|_| ((came + waits) * 1000, (came + waits) * 1000));
                 let ended = (came + waits + holds.unwrap_or(0)) * 1000;
-                stays.push(Stay::new(id, Some(came * 1000), acquired, Some((ended, ended)), stand_by));
+                stays.push(StayRow::new(id, Some(came * 1000), acquired, Some((ended, ended)), stand_by));
             }
             let gap = PastGap { from: Timestamp(gap.0 * 1000), to: Some(Timestamp((gap.0 + gap.1) * 1000)), reason: String::new() };
             let counted = CountedTime::without_gaps(TimeRange { from: Timestamp(5_000), to: Timestamp(60_000) }, std::slice::from_ref(&gap));

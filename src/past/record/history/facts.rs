@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::{
-    CoveredTime, History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, PastGap, Percentiles, RankBy,
-    RankedClient, RankedHolder, RankedLock, Ranking, Storm,
+    CoveredTime, History, HistoryOrder, HolderCost, PastAttempts, PastContender, PastEnsembleEvent, PastGap,
+    Percentiles, RankBy, RankedClient, RankedLock, Ranking, Storm,
 };
 use crate::record::tables::RowSource;
 use lockscope_base::znode::Timestamp;
@@ -304,8 +304,8 @@ impl<'a> From<&'a PastEnsembleEvent> for EnsembleEventFacts<'a> {
     }
 }
 
-impl<'a> From<&'a RankedHolder> for HolderFacts<'a> {
-    fn from(RankedHolder { past, cost }: &'a RankedHolder) -> Self {
+impl<'a> From<&'a (PastContender, HolderCost)> for HolderFacts<'a> {
+    fn from((past, cost): &'a (PastContender, HolderCost)) -> Self {
         Self { waiter_seconds: cost.waited, waiters: cost.waiters, hold: past.into() }
     }
 }

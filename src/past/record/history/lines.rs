@@ -15,12 +15,11 @@ use super::facts::{
     AttemptFacts, CoverageFacts, GapFacts, PastContenderFacts, PercentileFacts, RankingFacts, StormFacts,
 };
 use super::{
-    CoveredTime, History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, Percentiles, RankedClient,
-    RankedHolder, RankedLock, Ranking, Storm, Sums, host,
+    CoveredTime, History, HistoryOrder, HolderCost, PastAttempts, PastContender, PastEnsembleEvent, Percentiles,
+    RankedClient, RankedLock, Ranking, Storm, Sums, host,
 };
 use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_model::ensemble::EnsembleEventKind;
-use lockscope_model::queue::WaiterTime;
 use lockscope_model::report::{EnsembleEventFacts, SCHEMA, rfc3339};
 use lockscope_model::text::human::{bounded, count, date_and_time, duration, latency, plural};
 use lockscope_model::text::{Align, Charset, Keep, columns, fit};
@@ -215,60 +214,26 @@ fn ranked_client(ranked: &RankedClient) -> String {
 }
 
 fn ranks(out: &mut impl Write, ranking: &Ranking, utc: bool) -> io::Result<()> {
-    if let Some(counted) = ranking.counted {
-        return costs(out, ranking, counted, utc);
-    }
+    let right = Align::Right;
+    let align = [Align::Left, right, right, right, right, right, right];
+    let last = if ranking.counted.is_some() { "COST" } else { "IN VAIN" };
+    let titles = |what: &str| [what, "HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST", last].map(str::to_owned);
     let row = |name: String, sums: &Sums| {
-        let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms, .. } = *sums;
+        let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms, waiter_seconds, .. } =
+            *sums;
         let [waited, longest_wait, held, longest_hold] =
             [waited_ms, longest_wait_ms, held_ms, longest_hold_ms].map(|ms| latency(Duration::from_millis(ms)));
-        [name, count(handovers), waited, longest_wait, held, longest_hold, count(in_vain)]
-    };
-    ranked(out, ranking, ["HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST", "IN VAIN"], row)
-}
-
-/// Writes locks and clients, ranked by what others waited for them, and the costliest holds.
-fn costs(out: &mut impl Write, ranking: &Ranking, counted: Duration, utc: bool) -> io::Result<()> {
-    let counted = duration(counted);
-    writeln!(
-        out,
-        "COST is how long all waiters waited, summed up, within the {counted} that are recorded: of a client, while it held."
-    )?;
-    let cost = |cost: Option<WaiterTime>| cost.map_or_else(|| "-".to_owned(), |cost| latency(cost.0));
-    let sums = |name: String, sums: &Sums| {
-        let [held, longest] = [sums.held_ms, sums.longest_hold_ms].map(|ms| latency(Duration::from_millis(ms)));
-        let unheld = cost(sums.waiter_seconds_unheld);
-        [name, cost(sums.waiter_seconds), unheld, count(sums.handovers), held, longest]
-    };
-    ranked(out, ranking, ["COST", "NOBODY HELD", "HAND-OVERS", "HELD", "LONGEST"], sums)?;
-    if ranking.holders.is_empty() {
-        return Ok(());
-    }
-    let holder = |RankedHolder { past, cost }: &RankedHolder| {
-        let [came, lock, client, _, _, held, end] = row(past, utc);
-        [came, lock, client, latency(cost.waited.0), count(cost.waiters), held, end]
-    };
-    let titles = ["CAME", "LOCK", "HOLDER", "COST", "WAITERS", "HELD", "END"].map(str::to_owned);
-    let rows: Vec<_> = [titles].into_iter().chain(ranking.holders.iter().map(holder)).collect();
-    let (left, right) = (Align::Left, Align::Right);
-    write!(out, "\n{}", columns(&rows, [left, left, left, right, right, right, left]))
-}
-
-/// Writes the ranked locks and clients, each with the cells of `row`.
-fn ranked<const TITLES: usize, const COLUMNS: usize>(
-    out: &mut impl Write,
-    ranking: &Ranking,
-    titles: [&str; TITLES],
-    row: impl Fn(String, &Sums) -> [String; COLUMNS],
-) -> io::Result<()> {
-    let align = std::array::from_fn(|column| if column == 0 { Align::Left } else { Align::Right });
-    let titles = |what: &str| {
-        std::array::from_fn(|column| column.checked_sub(1).map_or(what, |column| titles[column]).to_owned())
+        let last = ranking.counted.map_or_else(|| count(in_vain), |_| latency(waiter_seconds.unwrap_or_default().0));
+        [name, count(handovers), waited, longest_wait, held, longest_hold, last]
     };
     let lock = |ranked: &RankedLock| row(lock_name(&ranked.lock, ranked.name.as_deref()), &ranked.sums);
     let client = |ranked: &RankedClient| row(ranked_client(ranked), &ranked.sums);
     let locks: Vec<_> = [titles("LOCK")].into_iter().chain(ranking.locks.iter().map(lock)).collect();
     let clients: Vec<_> = [titles("CLIENT")].into_iter().chain(ranking.clients.iter().map(client)).collect();
+    if let Some(counted) = ranking.counted.map(duration) {
+        let what = "how long all waiters waited, summed up; of a client or a hold, while it held";
+        writeln!(out, "COST is {what}. Only the {counted} that are recorded count.")?;
+    }
     for (rows, of, what) in [(locks, ranking.lock_count, "locks"), (clients, ranking.client_count, "clients")] {
         write!(out, "\n{}", columns(&rows, align))?;
         let others = of.saturating_sub(rows.len() - 1);
@@ -276,7 +241,19 @@ fn ranked<const TITLES: usize, const COLUMNS: usize>(
             writeln!(out, "and {} other {what}", count(others))?;
         }
     }
-    Ok(())
+    if ranking.holders.is_empty() { Ok(()) } else { write!(out, "\n{}", holders(ranking, utc)) }
+}
+
+/// Returns the table of the holds for which others waited longest.
+fn holders(ranking: &Ranking, utc: bool) -> String {
+    let holder = |(past, cost): &(PastContender, HolderCost)| {
+        let [came, lock, client, _, _, held, end] = row(past, utc);
+        [came, lock, client, latency(cost.waited.0), count(cost.waiters), held, end]
+    };
+    let titles = ["CAME", "LOCK", "HOLDER", "COST", "WAITERS", "HELD", "END"].map(str::to_owned);
+    let rows: Vec<_> = [titles].into_iter().chain(ranking.holders.iter().map(holder)).collect();
+    let (left, right) = (Align::Left, Align::Right);
+    columns(&rows, [left, left, left, right, right, right, left])
 }
 
 /// A difference of clocks below this is not told: hand-overs are known to the second at best.

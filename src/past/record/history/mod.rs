@@ -333,18 +333,9 @@ pub struct Ranking {
     /// The number of all clients.
     pub client_count: usize,
     /// The holds for which others waited longest, with that cost, if it is asked for.
-    pub holders: Vec<RankedHolder>,
+    pub holders: Vec<(PastContender, HolderCost)>,
     /// How much of the time counts for the cost.
     pub counted: Option<Duration>,
-}
-
-/// A hold, and what others waited meanwhile.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RankedHolder {
-    /// The holder.
-    pub past: PastContender,
-    /// What others waited.
-    pub cost: HolderCost,
 }
 
 /// The sums of a lock's contenders within the requested time.

@@ -123,16 +123,14 @@ impl WatchedEnsembles {
     }
 
     /// The holders in all ensembles that made others wait most within the last ten minutes, and how
-    /// much of them was seen at least where they are.
+    /// much of them was seen.
     pub(super) fn most_waited_for(&self) -> (Duration, Vec<(Option<&str>, &WaitedFor)>) {
-        let summaries = self.rows.iter().filter_map(|row| Some((&*row.name, row.summary.as_ref()?)));
-        let mut all: Vec<_> = summaries
-            .flat_map(|(name, summary)| summary.most_waited_for.iter().map(move |one| (name, summary.waited.1, one)))
-            .collect();
-        all.sort_by_key(|(.., one)| Reverse(one.waited));
+        let known = || self.rows.iter().filter_map(|row| Some((&*row.name, row.summary.as_ref()?)));
+        let each = known().flat_map(|(name, summary)| summary.most_waited_for.iter().map(move |one| (Some(name), one)));
+        let mut all: Vec<_> = each.collect();
+        all.sort_by_key(|(_, one)| Reverse(one.waited));
         all.truncate(MAX_WAITED_FOR);
-        let seen = all.iter().map(|(_, seen, _)| *seen).min().unwrap_or_default();
-        (seen, all.into_iter().map(|(name, _, one)| (Some(name), one)).collect())
+        (known().map(|(_, summary)| summary.waited.1).max().unwrap_or_default(), all)
     }
 
     /// The changes of the open ensemble.
@@ -442,10 +440,7 @@ fn compare_by(order: EnsembleOrder, one: &EnsembleRow, other: &EnsembleRow) -> O
             let of = |row: &EnsembleRow| row.summary.as_ref().map_or(0.0, |summary| summary.changes_per_second);
             of(other).total_cmp(&of(one))
         }
-        EnsembleOrder::Cost => {
-            let of = |row: &EnsembleRow| row.summary.as_ref().map(|summary| summary.waited.0);
-            of(other).cmp(&of(one))
-        }
+        EnsembleOrder::Cost => most(|summary| usize::try_from(summary.waited.0.0.as_millis()).unwrap_or(usize::MAX)),
         EnsembleOrder::New => other.news.cmp(&one.news),
     }
 }

@@ -127,8 +127,9 @@ impl Selected<'_> {
 
     /// Returns what others waited while the contender's session held the lock.
     fn cost(&self) -> Option<String> {
-        let waited = self.table.waited_for_holder(self.lock.id(), self.row.contender.session(), self.now).0;
-        let last = duration(self.table.waits_seen(self.now));
+        let waits = self.table.waits();
+        let waited = waits.of_holder((self.lock.id(), self.row.contender.session()), self.now).0;
+        let last = duration(waits.seen(self.now));
         (!waited.is_zero())
             .then(|| format!("others waited {} in all while it held, within the last {last}", duration(waited)))
     }

@@ -191,7 +191,7 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             None => Cell::new("-", theme.dim),
             Some(waiter) => Cell::new(duration(server_now.since(waiter.created_at)), plain),
         },
-        LockColumn::Cost => waited_for(view, view.app.world().table().waited_for(lock.id(), now), plain),
+        LockColumn::Cost => waited_for(view, view.app.world().table().waits().of_lock(lock.id(), now), plain),
         LockColumn::Acquisitions => figure(lock.rates(now).acquisitions),
         LockColumn::Herd => figure(lock.rates(now).herd),
         LockColumn::Chain => figure(lock.rates(now).chain),

@@ -416,7 +416,7 @@ impl SortedLocks {
             }
         }
         if self.sorts_by(|order| order == LockOrder::Cost) {
-            let waited_for: Vec<_> = table.locks_waited_for().collect();
+            let waited_for: Vec<_> = table.waits().locks().collect();
             waited_for.into_iter().for_each(|id| self.place(id, table, diagnosis, now));
         }
         if self.filter.may_be_of_figures() {
@@ -501,7 +501,7 @@ fn figure_key(lock: &LockQueue, by: LockOrder, reversed: bool, table_at: TableAt
         LockOrder::Waiting => Some(-i64::try_from(lock.waiting()).unwrap_or(i64::MAX)),
         LockOrder::Oldest => lock.first_waiter().map(|waiter| waiter.created_at.0),
         LockOrder::Cost => {
-            let waited = table_at.table().waited_for(lock.id(), now).0.as_millis();
+            let waited = table_at.table().waits().of_lock(lock.id(), now).0.as_millis();
             Some(-i64::try_from(waited).unwrap_or(i64::MAX))
         }
         LockOrder::Acquisitions => Some(most_first(lock.rates(now).acquisitions)),
