@@ -62,7 +62,7 @@ struct AddedWaits {
     /// The number of the newest minute. A minute modulo their number is its place.
     newest: i64,
     /// The nanoseconds of each minute.
-    minutes: [u64; MINUTES as usize],
+    minutes: [u64; 11],
     /// Since the beginning.
     total: Duration,
 }
@@ -123,6 +123,8 @@ const MAX_CHARGED: usize = 8;
 /// The most holders that are remembered. Of more, the half that cost less is forgotten.
 const MAX_REMEMBERED: usize = 4_096;
 
+type ChargedHolders = SmallVec<[Option<SessionId>; 1]>;
+
 /// A holder of a lock: the session, if its node has one.
 pub type HolderKey = (LockId, Option<SessionId>);
 
@@ -135,7 +137,7 @@ pub struct WaitCosts {
     /// The time that was seen.
     seen: AddedWaits,
     /// The locks that were waited for, each with the holders that are charged.
-    locks: FxHashMap<LockId, (AddedWaits, SmallVec<[Option<SessionId>; 1]>)>,
+    locks: FxHashMap<LockId, (AddedWaits, ChargedHolders)>,
     /// The holders, each with the most that waited at once.
     holders: FxHashMap<HolderKey, (AddedWaits, u32)>,
 }
@@ -195,7 +197,9 @@ impl WaitCosts {
         match (std::mem::replace(&mut self.is_running, is_live), is_live) {
             (true, false) => {
                 let ids: Vec<LockId> = self.locks.keys().copied().collect();
-                ids.into_iter().for_each(|id| self.changed(id, None, last_true));
+                for id in ids {
+                    self.changed(id, None, last_true);
+                }
                 self.seen.go_on(last_true, 0);
             }
             (false, true) => {

@@ -37,7 +37,9 @@ fn expected(seconds: &BTreeMap<i64, Second>, now: Timestamp) -> Second {
     for (at, costs) in seconds.range((minute - 10) * 60_000..now.0) {
         let is_oldest = at.div_euclid(60_000) == minute - 10;
         let part = if is_oldest { f64::from(i32::try_from(60_000 - into).unwrap()) / 60_000.0 } else { 1.0 };
-        costs.iter().for_each(|(key, cost)| *sums.entry(*key).or_default() += cost * part);
+        for (key, cost) in costs {
+            *sums.entry(*key).or_default() += cost * part;
+        }
     }
     sums
 }

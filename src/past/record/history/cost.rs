@@ -361,10 +361,6 @@ mod tests {
         History::read(&mut store, &HistoryQuery { rank_by: Some(RankBy::Cost), limit: 100, ..query }).unwrap()
     }
 
-    fn at(seconds: i64) -> Option<Timestamp> {
-        Some(Timestamp(seconds * 1000))
-    }
-
     /// Returns the waiter-seconds of locks, clients and holders, each in the order of the ranking.
     fn seconds(history: &History) -> [Vec<(String, f64)>; 3] {
         let facts = serde_json::to_value(HistoryFacts::from(history)).unwrap();
@@ -402,8 +398,11 @@ mod tests {
 
     #[test]
     fn only_the_requested_time_counts_and_a_client_is_ranked_by_its_own_holds() {
-        let [locks, _, holders] =
-            seconds(&history(HistoryQuery { from: at(20), to: at(55), ..HistoryQuery::default() }));
+        let [locks, _, holders] = seconds(&history(HistoryQuery {
+            from: Some(Timestamp(20_000)),
+            to: Some(Timestamp(55_000)),
+            ..HistoryQuery::default()
+        }));
         assert_eq!(locks[0], ("/a".to_owned(), 42.0));
         assert_eq!(holders, named([("one", 20.0), ("two", 18.0)]));
         let of_two = HistoryQuery { client: Some("two".to_owned()), ..HistoryQuery::default() };
@@ -442,7 +441,9 @@ mod tests {
                 waited += f64::from(waiting);
                 unheld += if holders.is_empty() { f64::from(waiting) } else { 0.0 };
                 let share = f64::from(waiting) / f64::from(u32::try_from(holders.len()).unwrap());
-                holders.iter().for_each(|id| *of.entry(*id).or_default() += share);
+                for id in &holders {
+                    *of.entry(*id).or_default() += share;
+                }
             }
             let cost = sweep(&stays, stand_by, &counted);
             let is = |cost: WaiterTime, expected: f64| (cost.0.as_secs_f64() - expected).abs() < 0.001;

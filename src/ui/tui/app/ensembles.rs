@@ -122,11 +122,14 @@ impl WatchedEnsembles {
         self.open.as_ref()
     }
 
-    /// The holders in all ensembles that made others wait most within the last ten minutes, and how
-    /// much of them was seen.
-    pub(super) fn most_waited_for(&self) -> (Duration, Vec<(Option<&str>, &WaitedFor)>) {
-        let known = || self.rows.iter().filter_map(|row| Some((&*row.name, row.summary.as_ref()?)));
-        let each = known().flat_map(|(name, summary)| summary.most_waited_for.iter().map(move |one| (Some(name), one)));
+    /// The holders that made others wait most within the last ten minutes, and how much of them was
+    /// seen: those of one ensemble, or where nobody waited there, of all, with their ensembles.
+    pub(super) fn most_waited_for(&self, of: Option<&EnsembleRow>) -> (Duration, Vec<(Option<&str>, &WaitedFor)>) {
+        let waited = |row: &&EnsembleRow| row.summary.as_ref().is_some_and(|seen| !seen.most_waited_for.is_empty());
+        let one = self.rows.iter().find(|row| of.is_some_and(|of| of.name == row.name)).filter(waited);
+        let rows = || self.rows.iter().filter(|row| one.is_none_or(|one| one.name == row.name));
+        let known = || rows().filter_map(|row| Some((one.is_none().then_some(&*row.name), row.summary.as_ref()?)));
+        let each = known().flat_map(|(name, summary)| summary.most_waited_for.iter().map(move |one| (name, one)));
         let mut all: Vec<_> = each.collect();
         all.sort_by_key(|(_, one)| Reverse(one.waited));
         all.truncate(MAX_WAITED_FOR);

@@ -734,6 +734,8 @@ impl App {
             utc: self.settings.utc,
         };
         below_lists::write_findings(&mut page, of);
+        let (seen, most) = self.ensembles().map(|all| all.most_waited_for(Some(row))).unwrap_or_default();
+        below_lists::write_most_waited_for(&mut page, seen, most.into_iter());
         let mut page = Page::new(row.name.to_string(), Columns::SIGNS, page.lines());
         page.title.push((row.connect.clone(), Tone::Dim));
         page
@@ -743,7 +745,7 @@ impl App {
     pub(super) fn ensemble_events_page(&self, area: Area) -> Page {
         let mut page = self.writer(below_lists::EVENT_COLUMNS, area);
         if let Some(ensembles) = self.ensembles() {
-            let (seen, most) = ensembles.most_waited_for();
+            let (seen, most) = ensembles.most_waited_for(None);
             below_lists::write_most_waited_for(&mut page, seen, most.into_iter());
         }
         let events: Vec<_> = self.ensembles().into_iter().flat_map(WatchedEnsembles::events).collect();

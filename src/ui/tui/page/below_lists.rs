@@ -286,8 +286,6 @@ pub fn write_findings(page: &mut PageWriter, of: OfEnsemble<'_>) {
     if all == 0 && state == StateKind::Live {
         page.sentence(&format!("No finding at {}.", plural(summary.locks, "lock", "locks")), Tone::Text);
     }
-    let most = summary.most_waited_for.iter().map(|waited| (None, waited));
-    write_most_waited_for(page, summary.waited.1, most);
     if summary.open_checks > 0 {
         let open = plural(summary.open_checks, "check is", "checks are");
         page.sentence(&format!("{open} not decided yet."), Tone::Unsure);

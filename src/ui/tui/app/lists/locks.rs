@@ -417,7 +417,9 @@ impl SortedLocks {
         }
         if self.sorts_by(|order| order == LockOrder::Cost) {
             let waited_for: Vec<_> = table.waits().locks().collect();
-            waited_for.into_iter().for_each(|id| self.place(id, table, diagnosis, now));
+            for id in waited_for {
+                self.place(id, table, diagnosis, now);
+            }
         }
         if self.filter.may_be_of_figures() {
             self.surveyed(table, diagnosis, now);
