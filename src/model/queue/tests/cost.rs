@@ -63,7 +63,9 @@ proptest! {
                 at_once(&mut fixture, [lost()]);
                 // What came after the last message was not seen.
                 seconds.split_off(&fixture.table.last_true().unwrap().0);
-                (0_u32..).zip(missed).for_each(|(more, step)| { apply_step(&mut fixture, step, 10_000 + serial * 100 + more); });
+                for (more, step) in (0_u32..).zip(missed) {
+                    apply_step(&mut fixture, step, 10_000 + serial * 100 + more);
+                }
                 fixture.now.0 += lasts * 1_000;
                 let walk = fixture.walk();
                 at_once(&mut fixture, [connected()].into_iter().chain(walk));
@@ -116,4 +118,20 @@ fn the_client_that_made_others_wait_most_comes_first_and_what_is_long_ago_is_for
     fixture.now.0 += 300_000;
     let seen = fixture.table.waits().seen(fixture.now).as_secs();
     assert!((299..=300).contains(&seen), "{seen} s are seen");
+}
+
+#[test]
+fn of_very_many_holders_the_costliest_are_remembered() {
+    let mut fixture = TableFixture::new();
+    for owner in 1..=3 {
+        fixture.create("/worst/lock-", owner);
+    }
+    for (lock, owner) in (0..5_000).flat_map(|lock| [(lock, 10), (lock, 11)]) {
+        fixture.create(&format!("/l{lock}/lock-"), owner);
+    }
+    let holders = fixture.table.waits().holders(fixture.now).len();
+    assert!((2_000..=4_096).contains(&holders), "{holders} holders");
+    let worst = fixture.table.most_waited_for(1, fixture.now).pop().map(|one| (one.lock.to_string(), one.waiters));
+    assert_eq!(worst, Some(("/worst".to_owned(), 2)));
+    assert_eq!(fixture.table.waits().locks().count(), 5_001);
 }
