@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::diagnose::{Diagnosis, Finding, Severity};
-use crate::queue::{ConnectionState, LockTable, Mute, NO_ANSWER};
+use crate::queue::{ConnectionState, LockTable, Mute, NO_ANSWER, WaitedFor, WaiterTime};
 use crate::report::{MuteFacts, rfc3339};
 use crate::verdict::{ServerTrouble, Verdict, VerdictKind};
 use lockscope_base::znode::Timestamp;
@@ -23,6 +23,9 @@ mod change_rate_tests;
 
 /// The most findings that a summary holds, the most severe first.
 pub const MAX_FINDINGS: usize = 100;
+
+/// The most holders that a summary names because others waited for them.
+pub const MAX_WAITED_FOR: usize = 3;
 
 /// The number of findings of each severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +68,11 @@ pub struct EnsembleSummary {
     pub contenders: usize,
     /// The longest that a first waiter of a lock has waited.
     pub longest_wait: Option<Duration>,
+    /// How long all waiters waited within the last ten minutes, summed up, and how much of them was
+    /// seen.
+    pub waited: (WaiterTime, Duration),
+    /// The holders that made others wait most then; at most [`MAX_WAITED_FOR`].
+    pub most_waited_for: Vec<WaitedFor>,
     /// The number of findings.
     pub counts: FindingCounts,
     /// What is known of the locks.
@@ -116,6 +124,8 @@ impl EnsembleSummary {
             locks: table.lock_count(),
             contenders: table.contender_count(),
             longest_wait: oldest.map(|oldest| table.clock().server_time(until).since(oldest)),
+            waited: (table.waits().of_all(now), table.waits().seen(now)),
+            most_waited_for: table.most_waited_for(MAX_WAITED_FOR, now),
             counts,
             verdict: Verdict::of_now(table, diagnosis, now).kind(),
             open_checks: diagnosis.last_look().map_or(0, |look| look.open_count(Severity::Warning)),
@@ -126,8 +136,8 @@ impl EnsembleSummary {
 
     /// Returns how bad the state is: the greater, the worse. An ensemble that cannot be seen comes
     /// after one with locks that will never be granted again, and before one with warnings. One
-    /// that is not known to be well comes after those.
-    pub fn badness(&self) -> (u8, usize, usize, Option<Duration>) {
+    /// that is not known to be well comes after those. Of equal findings, what waiting cost decides.
+    pub fn badness(&self) -> (u8, usize, usize, WaiterTime, Option<Duration>) {
         let servers = self.servers_trouble.as_ref().map(ServerTrouble::severity);
         let rank = match (self.counts, self.state.kind()) {
             (FindingCounts { critical: 1.., .. }, _) => 5,
@@ -139,7 +149,7 @@ impl EnsembleSummary {
             (FindingCounts { info: 1.., .. }, _) => 1,
             _ => 0,
         };
-        (rank, self.counts.critical, self.counts.warning, self.longest_wait)
+        (rank, self.counts.critical, self.counts.warning, self.waited.0, self.longest_wait)
     }
 }
 
@@ -301,6 +311,7 @@ struct SummaryFigures<'a> {
     locks: usize,
     contenders: usize,
     longest_wait_ms: Option<u64>,
+    waiter_seconds: WaiterTime,
     findings: Counts,
     verdict: &'static str,
     trouble_because: Option<String>,
@@ -353,6 +364,7 @@ impl<'a> SummaryFigures<'a> {
             locks: summary.locks,
             contenders: summary.contenders,
             longest_wait_ms: summary.longest_wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            waiter_seconds: summary.waited.0,
             findings: Counts {
                 critical: counts.critical,
                 warning: counts.warning,

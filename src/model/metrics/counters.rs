@@ -32,6 +32,8 @@ pub struct EventCounters {
     named: NamedLocks,
     /// The counts of all locks without series of their own.
     others: LockCounts,
+    /// What the table had of all waits at the last scrape.
+    waited: Duration,
     gaps: u64,
     changes: u64,
     was_live: bool,
@@ -46,6 +48,7 @@ impl EventCounters {
         Self {
             named: NamedLocks::new(max_locks),
             others: LockCounts::default(),
+            waited: Duration::ZERO,
             gaps: 0,
             changes: 0,
             was_live: false,
@@ -72,7 +75,7 @@ impl EventCounters {
     /// start again.
     pub fn start_over(&mut self) {
         self.named.clear();
-        self.others = LockCounts::default();
+        (self.others, self.waited) = (LockCounts::default(), Duration::ZERO);
         self.gaps += u64::from(std::mem::take(&mut self.was_live));
         self.asked_before.add(std::mem::take(&mut self.asked));
     }
@@ -127,9 +130,12 @@ impl EventCounters {
             others: LockFigures::others(&self.others),
             other_locks: is_live.then_some(0),
         };
+        let all = table.waits().total(None, now);
+        let mut rest = all.saturating_sub(std::mem::replace(&mut self.waited, all));
         for lock in table.locks() {
             let state = is_live.then(|| state(lock, table, now));
             if let Some(place) = self.named.get_mut(lock.id()) {
+                rest = rest.saturating_sub(place.wait(table.waits().total(Some(lock.id()), now)));
                 let labels = LockLabels::of(lock, place.recipe(lock));
                 // The findings may be from before the table was out of step.
                 let findings = if is_live { findings(lock, diagnosis) } else { FindingCounts::new() };
@@ -141,6 +147,10 @@ impl EventCounters {
                     *scrape.others.findings.entry(kind).or_default() += count;
                 }
             }
+        }
+        if scrape.other_locks.is_some_and(|count| count > 0) {
+            self.others.waited += rest;
+            scrape.others.counts.waited = self.others.waited;
         }
         scrape
     }
@@ -217,6 +227,8 @@ struct LockPlace {
     pub counts: LockCounts,
     /// When the lock last had an event, a waiter or a finding; 0 for never.
     last_busy: Timestamp,
+    /// What the table had of its waits at the last scrape.
+    waited: Duration,
     /// Whether readers were ever seen. Only readers reveal which of kazoo's locks this is, and the
     /// name of a series must not change.
     had_readers: bool,
@@ -224,7 +236,15 @@ struct LockPlace {
 
 impl LockPlace {
     fn new(last_busy: Timestamp) -> Self {
-        Self { counts: LockCounts::default(), last_busy, had_readers: false }
+        Self { counts: LockCounts::default(), last_busy, waited: Duration::ZERO, had_readers: false }
+    }
+
+    /// Counts what was waited since the last scrape, and returns it. The table may have begun again.
+    pub fn wait(&mut self, waited: Duration) -> Duration {
+        let before = std::mem::replace(&mut self.waited, waited);
+        let more = waited.checked_sub(before).unwrap_or(waited);
+        self.counts.waited = self.counts.waited.saturating_add(more);
+        more
     }
 
     /// Returns the recipe in the labels of the lock's series.

@@ -182,6 +182,9 @@ pub fn of_locks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded
     family("lockscope_lock_waited", "How long the first waiter has waited for it; 0 when nobody waits.")
         .seconds()
         .gauges(encoder, times(|state| state.waited_ms))?;
+    family("lockscope_lock_waiter", "How long all waiters have waited for it, summed up, while that was seen.")
+        .seconds()
+        .counters(encoder, rows(scrape).map(|lock| (LockSeries::of(lock), lock.counts.waited.as_secs_f64())))?;
     let findings = rows(scrape).flat_map(|lock| {
         let of_lock = lock.findings.iter();
         of_lock.map(move |((code, severity), count)| {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::diagnose::{Code, Severity};
 use crate::queue::{LockQueue, WatchEvents};
@@ -156,6 +157,8 @@ pub struct LockCounts {
     pub expiries: u64,
     /// The cost of the lock's changes.
     pub watch_events: WatchEvents,
+    /// How long all waiters waited, summed up.
+    pub waited: Duration,
     /// The waits of holders, where both ends were seen.
     pub waits: Histogram,
     /// The holds, where both ends were seen.

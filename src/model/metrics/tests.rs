@@ -183,7 +183,7 @@ fn names_from_the_tree_cannot_leave_their_label() {
     let text = to_open_metrics(fixture.scrape()).unwrap();
     assert_eq!(text.lines().filter(|line| line.starts_with("# EOF")).count(), 1);
     let shown = text.lines().filter(|line| line.contains(r#"lock="/a\"} 1\\\n# EOF\n",recipe="textbook-queue""#));
-    assert_eq!(shown.count(), 8, "{text}");
+    assert_eq!(shown.count(), 9, "{text}");
 }
 
 #[test]

@@ -125,6 +125,7 @@ impl LockTable {
             self.free_timed_locks(now, &mut out);
         }
         self.note_sight(was_live, now);
+        self.note_waits(now);
         self.clients.name_clients(&mut out);
         self.elections.note(&out, &self.locks, &self.clients);
         self.note_runs(&out);

@@ -33,6 +33,7 @@
 //! - `client_identity`, `sessions` and `election::record` have what is remembered of clients and
 //!   leaders.
 //! - `mutes` has what people said of findings.
+//! - `cost` has what waiting cost within the last minutes, by lock and holder.
 //! - `crossed` has what other ensembles tell of clients that also wait here.
 //! - `compact` has the collections that keep all this small.
 //!
@@ -43,6 +44,7 @@
 //! The table, from the bottom up. A file calls only files above it in this list:
 //!
 //! - `table` has the table, its queries, and its form in recordings.
+//! - `waited` asks the table what waiting cost.
 //! - `emptied` counts the parents whose children are all gone.
 //! - `placing` adds and removes contenders, and carries out the hand-overs of semaphores.
 //! - `indirect` handles contenders that are known by other evidence than a read of their nodes.
@@ -56,6 +58,7 @@ mod client_identity;
 mod clients;
 mod compact;
 mod contender;
+mod cost;
 mod crossed;
 mod election;
 mod emptied;
@@ -70,11 +73,13 @@ mod parent;
 mod placing;
 mod sessions;
 mod table;
+mod waited;
 
 pub use change::{Change, ConnectionState, Deleter, NO_ANSWER, NO_SUCH_NODE};
 pub use client_identity::{ClientIdentity, host_of};
 pub use clients::Clients;
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
+pub use cost::{HolderKey, WaitCosts, WaiterTime, stand_by};
 pub use crossed::{CrossCycle, CrossNode, CrossStep, CrossWaits, SameClient};
 pub use election::{
     ChangesOfLeader, Departure, DepartureEnd, ElectionKind, ElectionRecord, Elections, Expectation, LedBefore,
@@ -90,6 +95,7 @@ pub use mutes::{MAX_MUTES, MAX_NOTE_CHARS, MutableFinding, Mute, MuteScope, Mute
 pub use parent::{ChildRates, ParentNode, SampledCounts};
 pub use sessions::LastConnection;
 pub use table::{EnsembleState, LockTable, SessionEvidence};
+pub use waited::WaitedFor;
 
 #[cfg(test)]
 pub(crate) mod tests;

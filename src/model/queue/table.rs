@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::clients::Clients;
 use super::compact::OrderKey;
 use super::contender::DeletedNodes;
+use super::cost::{TouchedLocks, WaitCosts};
 use super::crossed::CrossWaits;
 use super::election::Elections;
 use super::handover::Handover;
@@ -63,7 +64,7 @@ pub struct LockTable {
     pub(super) last_true: Option<Timestamp>,
     pub(super) totals: Totals,
     pub(super) unreadable: BTreeMap<ZnodePath, String>,
-    pub(super) touched: FxHashSet<LockId>,
+    pub(super) touched: TouchedLocks,
     pub(super) clients: Clients,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
     /// Semaphores that are unknown apart from leases that were created and are about to be read.
@@ -95,6 +96,9 @@ pub struct LockTable {
     pub(super) crossed: Option<Arc<CrossWaits>>,
     #[serde(skip)]
     pub(super) mutes: Arc<Mutes>,
+    /// What waiting cost within the last minutes. A recording has the times of each wait instead.
+    #[serde(skip)]
+    pub(super) costs: Box<WaitCosts>,
 }
 
 /// How far the table is in step with the ensemble.
@@ -282,7 +286,7 @@ impl LockTable {
     /// Returns the locks that changed, came or went since the last call. For callers that keep them
     /// sorted.
     pub fn take_touched(&mut self) -> Vec<LockId> {
-        self.touched.drain().collect()
+        self.touched.take_all()
     }
 
     pub(super) fn node(&self, path: &ZnodePath) -> Option<(LockId, u32)> {
@@ -438,7 +442,7 @@ impl LockTable {
         if self.is_in_step() {
             return;
         }
-        self.touched.extend(self.ids_queueing_at(&path));
+        self.ids_queueing_at(&path).into_iter().for_each(|id| self.touched.insert(id));
         let samples = ParentSamples::with(self.samples.get(&path), stat, now);
         self.samples.insert(path, samples);
     }

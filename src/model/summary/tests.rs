@@ -78,6 +78,8 @@ fn an_ensemble_that_cannot_be_seen_ranks_between_critical_findings_and_warnings(
         EnsembleSummary { servers_trouble: ServerTrouble::of(&one_of_two()), ..well.clone() },
         with(0, 0, StateKind::Reading),
         EnsembleSummary { verdict: VerdictKind::Unknown, ..well.clone() },
+        EnsembleSummary { waited: (WaiterTime(Duration::from_secs(9)), Duration::MAX), ..well.clone() },
+        EnsembleSummary { longest_wait: Some(Duration::from_secs(99)), ..well.clone() },
         well.clone(),
     ];
     assert!(ordered.is_sorted_by(|worse, better| worse.badness() >= better.badness()));

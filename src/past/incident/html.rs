@@ -51,6 +51,7 @@ pub fn html(incident: &Incident<'_>, utc: bool) -> String {
             @if incident.locks.len() > drawn.len() {
                 p { (plural(incident.locks.len() - drawn.len(), "other lock", "other locks")) " cost less waiting, without a picture." }
             }
+            (costs(incident))
             (standstills(incident, utc))
             (event_table(incident, utc))
         }
@@ -77,6 +78,43 @@ fn figure(incident: &Incident<'_>, lock: &LockBars<'_>, utc: bool) -> Markup {
                 figcaption {
                     (plural(left_out, "other client has", "other clients have")) " no row here: these are the " (bars::MAX_ROWS)
                     " that others waited for, or with the longest hold or wait. The row of all holds and the number of those who waited show all of them."
+                }
+            }
+        }
+    }
+}
+
+/// Returns the locks with what waiting for them cost, and the holder that made others wait most.
+fn costs(incident: &Incident<'_>) -> Markup {
+    let locks = incident.waited_for();
+    if locks.is_empty() {
+        return html! {};
+    }
+    let costliest = |lock: &LockBars<'_>| {
+        let holder = *lock.waiting.holders.iter().max_by_key(|holder| (holder.waited, Reverse(holder.id)))?;
+        let past = incident.contender(usize::try_from(holder.id).ok()?)?;
+        let others = plural(holder.waiters, "waiter", "waiters");
+        Some(format!("{}: {} of {others}", words::client(past), duration(holder.waited.0)))
+    };
+    html! {
+        h2 { "What waiting cost: all waiters together, of the time that was seen" }
+        div class="table" {
+            table class="costs" {
+                thead {
+                    tr {
+                        th scope="col" { "Lock" } th scope="col" class="number" { "Waited in all" }
+                        th scope="col" class="number" { "While nobody held" } th scope="col" { "The hold that cost most" }
+                    }
+                }
+                tbody {
+                    @for lock in locks.iter().take(MAX_STANDSTILLS) {
+                        tr data-lock=(words::lock(lock.path, lock.name)) data-waiter-seconds=(lock.waiting.waited.0.as_secs_f64()) {
+                            td { (words::lock(lock.path, lock.name)) }
+                            td class="number" { (duration(lock.waiting.waited.0)) }
+                            td class="number" { (duration(lock.waiting.unheld.0)) }
+                            td { (costliest(lock).unwrap_or_default()) }
+                        }
+                    }
                 }
             }
         }

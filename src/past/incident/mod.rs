@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use crate::record::history::{PastAttempts, PastContender, PastFinding, PastWindow};
+use crate::record::history::{LockCost, PastAttempts, PastContender, PastFinding, PastWindow};
 use lockscope_base::znode::{SessionId, TimeBounds, TimeRange, Timestamp};
 
 pub use html::{EnsembleHtmlRow, html, overview};
@@ -76,6 +76,8 @@ struct LockBars<'a> {
     /// The indexes of the lock's contenders, in the order in which they were first seen.
     pub contenders: Vec<usize>,
     pub waits: KnownWaits,
+    /// What waiting cost; holders by their indexes.
+    pub waiting: LockCost,
     /// The attempts in vain, in the order of time.
     pub attempts: Vec<&'a PastAttempts>,
     /// The standstills, those with the most waiting first.
@@ -100,6 +102,7 @@ impl<'a> Incident<'a> {
             by_lock.entry((&finding.lock, finding.name.as_deref())).or_default();
         }
         let times = TimeRange { from: window.from, to: window.to };
+        let counted = window.counted();
         let rows = |((path, name), contenders): ((&'a str, Option<&'a str>), Vec<usize>)| {
             // A queue that shares its parent with others is never a single node.
             let attempts = tried.get(path).filter(|_| name.is_none()).cloned().unwrap_or_default();
@@ -107,13 +110,21 @@ impl<'a> Incident<'a> {
             standstills.sort_by_key(|found| (Reverse(found.cost_ms), found.time));
             let is_here = |finding: &&PastFinding| finding.lock == path && finding.name.as_deref() == name;
             let findings = window.findings.iter().filter(is_here).collect();
-            LockBars { path, name, contenders, waits, attempts, standstills, findings }
+            let waiting = window.cost(&counted, &contenders);
+            LockBars { path, name, contenders, waits, waiting, attempts, standstills, findings }
         };
         let mut locks: Vec<LockBars<'a>> = by_lock.into_iter().map(rows).collect();
         locks.sort_by_cached_key(|lock| {
             (Reverse(lock.cost_ms()), Reverse(lock.findings.len()), Reverse(lock.contenders.len()))
         });
         Self { window, locks }
+    }
+
+    /// Returns the locks that were waited for, those with the most waiter-seconds first.
+    fn waited_for(&self) -> Vec<&LockBars<'a>> {
+        let mut locks: Vec<_> = self.locks.iter().filter(|lock| !lock.waiting.waited.0.is_zero()).collect();
+        locks.sort_by_key(|lock| Reverse(lock.waiting.waited));
+        locks
     }
 
     /// Returns the standstills of all locks with their locks, those with the most waiting first, up

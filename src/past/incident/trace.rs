@@ -195,7 +195,7 @@ impl TraceEvents {
         json!({
             "from": rfc3339(incident.window.from), "to": rfc3339(incident.window.to), "contendersLeftOut": left_out, "moreFindingsOrDeletions": incident.window.is_cut,
             "coverage": CoverageFacts::each(incident.window.coverage.as_deref()),
-            "causes": causes(incident), "ensemble_events": ensemble_events(incident),
+            "causes": causes(incident), "costs": costs(incident), "ensemble_events": ensemble_events(incident),
         })
     }
 
@@ -379,6 +379,9 @@ fn metadata(what: &str, Thread { pid, tid }: Thread, key: &str, value: Value) ->
 /// The most locks of a cause with a name.
 const MAX_LOCKS: usize = 20;
 
+/// The most locks with a cost.
+const MAX_COSTS: usize = 100;
+
 /// Returns the causes, those that cost most first, and then the critical findings that none of them
 /// names.
 fn causes(incident: &Incident<'_>) -> Value {
@@ -398,6 +401,15 @@ fn causes(incident: &Incident<'_>) -> Value {
         })
     });
     cause.collect()
+}
+
+/// Returns what waiting cost, the locks that cost most first.
+fn costs(incident: &Incident<'_>) -> Value {
+    let cost = incident.waited_for().into_iter().take(MAX_COSTS).map(|lock| {
+        let name = words::lock(lock.path, lock.name);
+        json!({ "lock": name, "waiter_seconds": lock.waiting.waited, "waiter_seconds_unheld": lock.waiting.unheld })
+    });
+    cost.collect()
 }
 
 /// Returns what happened to the ensemble as a whole.

@@ -60,7 +60,8 @@ pub(super) struct HistoryOptions {
     /// table, time in json]
     #[arg(long, value_name = "ORDER", value_parser = options::choice_parser::<HistoryOrder>())]
     pub sort: Option<HistoryOrder>,
-    /// Rank locks and clients: by the time that was waited or held, or by how often it was acquired
+    /// Rank locks and clients: by the time that was waited or held, by how often it was acquired, or
+    /// by how long others waited
     #[arg(long, value_name = "BY")]
     pub top: Option<TopBy>,
     /// List at most so many contenders: the first of that order, or with --sort time those that
@@ -115,6 +116,8 @@ pub(super) enum TopBy {
     HandOvers,
     /// How often it was tried in vain: refused, or left without a hold
     InVain,
+    /// How long others waited for it, all waiters together; of a client, while it held
+    Cost,
 }
 
 impl HistoryOptions {
@@ -208,6 +211,7 @@ fn query(
             TopBy::Hold => RankBy::Hold,
             TopBy::HandOvers => RankBy::Handovers,
             TopBy::InVain => RankBy::InVain,
+            TopBy::Cost => RankBy::Cost,
         }),
     }
 }

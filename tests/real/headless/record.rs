@@ -269,9 +269,35 @@ async fn a_manual_deletion_is_recorded_with_its_author() {
     assert!(rows.2.is_some());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waiting_cost_is_told_of_the_lock_and_of_the_client_that_held_it() {
+    let fixture = RecordFixture::start(&[]).await;
+    let mut nodes = Vec::new();
+    for name in [b"worker-1", b"worker-2", b"worker-3"] {
+        nodes.push(fixture.contender("/locks/billing", name).await);
+    }
+    fixture.until_recorded(&nodes.iter().collect::<Vec<_>>()).await;
+    let store = word(&fixture.store());
+    let top = eventually("a cost of two seconds", async || {
+        let history = run(lockscope(&["history", "--store", &store, "--top", "cost", "--format", "json"])).await.json();
+        let top = history["top"].clone();
+        if top["locks"][0]["waiter_seconds"].as_f64() >= Some(2.0) { Ok(top) } else { Err(top) }
+    })
+    .await;
+    let [lock, client, holder] = ["locks", "clients", "holders"].map(|list| &top[list][0]);
+    assert_eq!((&lock["lock"], &client["client_name"]), (&"/locks/billing".into(), &"worker-1".into()), "{top}");
+    assert_eq!((&holder["waiters"], &holder["client_name"]), (&2.into(), &client["client_name"]), "{top}");
+    let seconds = |row: &Value| row["waiter_seconds"].as_f64().expect("seconds");
+    let held = seconds(lock) - lock["waiter_seconds_unheld"].as_f64().expect("seconds");
+    assert!((seconds(client) - held).abs() < 0.001 && (seconds(holder) - held).abs() < 0.001, "{top}");
+    let elapsed = top["counted_seconds"].as_f64().expect("seconds");
+    assert!(seconds(lock) <= 2.0 * elapsed, "two wait for {elapsed} s: {top}");
+}
+
 /// The commands that read a recording; `FILE` stands for it.
-const READERS: [&[&str]; 9] = [
+const READERS: [&[&str]; 10] = [
     &["history", "--store", "FILE"],
+    &["history", "--store", "FILE", "--top", "cost"],
     &["history", "--store", "FILE", "--from", "2026-05-01T02:11:30Z", "--to", "2026-05-01T02:13:30Z", "--top", "hold"],
     &["history", "--store", "FILE", "--end", "expired,unknown", "--min-hold", "1s", "--format", "table", "--utc"],
     &["snapshot", "--store", "FILE"],

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod children;
+mod cost;
 mod exclusive;
 #[path = "../../../../tests/fixtures/fixture.rs"]
 pub(crate) mod fixture;

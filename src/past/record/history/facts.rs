@@ -7,11 +7,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::{
-    CoveredTime, History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, PastGap, Percentiles, RankBy,
-    RankedClient, RankedLock, Ranking, Storm,
+    CoveredTime, History, HistoryOrder, HolderCost, PastAttempts, PastContender, PastEnsembleEvent, PastGap,
+    Percentiles, RankBy, RankedClient, RankedLock, Ranking, Storm,
 };
 use crate::record::tables::RowSource;
 use lockscope_base::znode::Timestamp;
+use lockscope_model::queue::WaiterTime;
 use lockscope_model::report::{EnsembleEventFacts, SCHEMA, rfc3339};
 
 /// The output of `lockscope history`.
@@ -145,6 +146,19 @@ pub struct RankingFacts<'a> {
     locks: &'a [RankedLock],
     client_count: usize,
     clients: &'a [RankedClient],
+    /// The holds for which others waited longest; `null` unless they are ranked.
+    holders: Option<Vec<HolderFacts<'a>>>,
+    /// How much of the time is covered, and counts.
+    counted_seconds: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct HolderFacts<'a> {
+    waiter_seconds: WaiterTime,
+    /// How many waited meanwhile.
+    waiters: u64,
+    #[serde(flatten)]
+    hold: PastContenderFacts<'a>,
 }
 
 impl HistoryOrder {
@@ -165,6 +179,7 @@ impl RankBy {
             Self::Hold => "hold",
             Self::Handovers => "hand-overs",
             Self::InVain => "in-vain",
+            Self::Cost => "cost",
         }
     }
 }
@@ -289,6 +304,12 @@ impl<'a> From<&'a PastEnsembleEvent> for EnsembleEventFacts<'a> {
     }
 }
 
+impl<'a> From<&'a (PastContender, HolderCost)> for HolderFacts<'a> {
+    fn from((past, cost): &'a (PastContender, HolderCost)) -> Self {
+        Self { waiter_seconds: cost.waited, waiters: cost.waiters, hold: past.into() }
+    }
+}
+
 impl<'a> From<&'a Ranking> for RankingFacts<'a> {
     fn from(ranking: &'a Ranking) -> Self {
         Self {
@@ -297,6 +318,8 @@ impl<'a> From<&'a Ranking> for RankingFacts<'a> {
             locks: &ranking.locks,
             client_count: ranking.client_count,
             clients: &ranking.clients,
+            holders: ranking.counted.map(|_| ranking.holders.iter().map(Into::into).collect()),
+            counted_seconds: ranking.counted.map(|counted| counted.as_secs_f64()),
         }
     }
 }

@@ -15,13 +15,13 @@ use super::facts::{
     AttemptFacts, CoverageFacts, GapFacts, PastContenderFacts, PercentileFacts, RankingFacts, StormFacts,
 };
 use super::{
-    CoveredTime, History, HistoryOrder, PastAttempts, PastContender, PastEnsembleEvent, Percentiles, RankedClient,
-    RankedLock, Ranking, Storm, Sums, host,
+    CoveredTime, History, HistoryOrder, HolderCost, PastAttempts, PastContender, PastEnsembleEvent, Percentiles,
+    RankedClient, RankedLock, Ranking, Storm, Sums, host,
 };
 use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_model::ensemble::EnsembleEventKind;
 use lockscope_model::report::{EnsembleEventFacts, SCHEMA, rfc3339};
-use lockscope_model::text::human::{bounded, count, date_and_time, latency, plural};
+use lockscope_model::text::human::{bounded, count, date_and_time, duration, latency, plural};
 use lockscope_model::text::{Align, Charset, Keep, columns, fit};
 
 /// The most columns of a path or a name.
@@ -61,7 +61,7 @@ pub fn lines(out: &mut impl Write, history: &History, utc: bool) -> io::Result<(
     history.storms.iter().take(MAX_IN_VAIN).try_for_each(|storm| writeln!(out, "{}", storm_text(storm, utc)))?;
     attempts(out, &history.attempts, utc)?;
     if let Some(ranking) = ranking {
-        ranks(out, ranking)?;
+        ranks(out, ranking, utc)?;
         return Ok(());
     }
     let mut listed: Vec<&PastContender> = holds.iter().chain(waits).collect();
@@ -213,21 +213,27 @@ fn ranked_client(ranked: &RankedClient) -> String {
     name.unwrap_or_else(|| "not known".to_owned())
 }
 
-fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
+fn ranks(out: &mut impl Write, ranking: &Ranking, utc: bool) -> io::Result<()> {
     let right = Align::Right;
     let align = [Align::Left, right, right, right, right, right, right];
-    let titles =
-        |what: &str| [what, "HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST", "IN VAIN"].map(str::to_owned);
+    let last = if ranking.counted.is_some() { "COST" } else { "IN VAIN" };
+    let titles = |what: &str| [what, "HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST", last].map(str::to_owned);
     let row = |name: String, sums: &Sums| {
-        let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms } = *sums;
+        let Sums { handovers, in_vain, held_ms, waited_ms, longest_hold_ms, longest_wait_ms, waiter_seconds, .. } =
+            *sums;
         let [waited, longest_wait, held, longest_hold] =
             [waited_ms, longest_wait_ms, held_ms, longest_hold_ms].map(|ms| latency(Duration::from_millis(ms)));
-        [name, count(handovers), waited, longest_wait, held, longest_hold, count(in_vain)]
+        let last = ranking.counted.map_or_else(|| count(in_vain), |_| latency(waiter_seconds.unwrap_or_default().0));
+        [name, count(handovers), waited, longest_wait, held, longest_hold, last]
     };
     let lock = |ranked: &RankedLock| row(lock_name(&ranked.lock, ranked.name.as_deref()), &ranked.sums);
     let client = |ranked: &RankedClient| row(ranked_client(ranked), &ranked.sums);
     let locks: Vec<_> = [titles("LOCK")].into_iter().chain(ranking.locks.iter().map(lock)).collect();
     let clients: Vec<_> = [titles("CLIENT")].into_iter().chain(ranking.clients.iter().map(client)).collect();
+    if let Some(counted) = ranking.counted.map(duration) {
+        let what = "how long all waiters waited, summed up; of a client or a hold, while it held";
+        writeln!(out, "COST is {what}. Only the {counted} that are recorded count.")?;
+    }
     for (rows, of, what) in [(locks, ranking.lock_count, "locks"), (clients, ranking.client_count, "clients")] {
         write!(out, "\n{}", columns(&rows, align))?;
         let others = of.saturating_sub(rows.len() - 1);
@@ -235,7 +241,19 @@ fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
             writeln!(out, "and {} other {what}", count(others))?;
         }
     }
-    Ok(())
+    if ranking.holders.is_empty() { Ok(()) } else { write!(out, "\n{}", holders(ranking, utc)) }
+}
+
+/// Returns the table of the holds for which others waited longest.
+fn holders(ranking: &Ranking, utc: bool) -> String {
+    let holder = |(past, cost): &(PastContender, HolderCost)| {
+        let [came, lock, client, _, _, held, end] = row(past, utc);
+        [came, lock, client, latency(cost.waited.0), count(cost.waiters), held, end]
+    };
+    let titles = ["CAME", "LOCK", "HOLDER", "COST", "WAITERS", "HELD", "END"].map(str::to_owned);
+    let rows: Vec<_> = [titles].into_iter().chain(ranking.holders.iter().map(holder)).collect();
+    let (left, right) = (Align::Left, Align::Right);
+    columns(&rows, [left, left, left, right, right, right, left])
 }
 
 /// A difference of clocks below this is not told: hand-overs are known to the second at best.
@@ -434,7 +452,7 @@ pub fn write_lines(out: &mut impl Write, all: &Histories, utc: bool) -> io::Resu
             writeln!(out, "  Nothing was seen from {from} to {until}: {}", escaped(&gap.reason))?;
         }
         if let Some(ranking) = &history.ranking {
-            ranks(out, ranking)?;
+            ranks(out, ranking, utc)?;
         }
     }
     if all.ensembles.iter().any(|(_, history)| history.ranking.is_some()) {

@@ -11,6 +11,7 @@
 //! by bounds, or that still grow, are counted and not guessed.
 
 mod attempts;
+mod cost;
 mod facts;
 mod lines;
 pub(super) mod rows;
@@ -30,6 +31,7 @@ use scan::ScannedRows;
 
 pub use crate::record::tables::{CoveredTime, PastContender};
 pub use attempts::{PastAttempts, Storm};
+pub use cost::{CountedTime, HolderCost, LockCost};
 pub use facts::{CoverageFacts, HistoryFacts};
 pub use lines::{Histories, HistoriesFacts, RecordedEnsemble, clock_sentence, lines, write_lines};
 pub use rows::{PastEnsembleEvent, PastFinding, PastGap, PastMute};
@@ -158,7 +160,11 @@ impl History {
                 found.tried_in_vain(lock, client, count);
             }
         }
-        let ranking = query.rank_by.map(|by| rank(&transaction, &found, by)).transpose()?;
+        let gaps = rows::gaps(&transaction, query.from, query.to)?;
+        let ranking = match query.rank_by {
+            Some(RankBy::Cost) => Some(cost::rank(&transaction, query, [from, to, until], &gaps, &mut found)?),
+            by => by.map(|by| rank(&transaction, &found, by)).transpose()?,
+        };
         Ok(Self {
             from,
             to,
@@ -173,7 +179,7 @@ impl History {
             attempts,
             storms,
             coverage: None,
-            gaps: rows::gaps(&transaction, query.from, query.to)?,
+            gaps,
             ensemble: rows::events(&transaction, query.from, query.to, rows::MAX_EVENTS)?,
             ranking,
         })
@@ -296,16 +302,20 @@ pub enum RankBy {
     Handovers,
     /// By the number of requests in vain.
     InVain,
+    /// By how long others waited: for the lock, or while the client held.
+    Cost,
 }
 
 impl RankBy {
-    fn value(self, sums: &Sums) -> u64 {
-        match self {
+    fn value(self, sums: &Sums) -> u128 {
+        let value = match self {
             Self::Wait => sums.waited_ms,
             Self::Hold => sums.held_ms,
             Self::Handovers => sums.handovers,
             Self::InVain => sums.in_vain,
-        }
+            Self::Cost => return sums.waiter_seconds.unwrap_or_default().0.as_micros(),
+        };
+        value.into()
     }
 }
 
@@ -322,6 +332,10 @@ pub struct Ranking {
     pub clients: Vec<RankedClient>,
     /// The number of all clients.
     pub client_count: usize,
+    /// The holds for which others waited longest, with that cost, if it is asked for.
+    pub holders: Vec<(PastContender, HolderCost)>,
+    /// How much of the time counts for the cost.
+    pub counted: Option<Duration>,
 }
 
 /// The sums of a lock's contenders within the requested time.
@@ -362,7 +376,8 @@ fn rank(connection: &Connection, found: &ScannedRows, by: RankBy) -> rusqlite::R
     let all = known_clients(connection, found)?;
     let client_count = all.len();
     let clients = first(all, by, |client| client.sums);
-    Ok(Ranking { by, locks, lock_count: found.locks.len(), clients, client_count })
+    let lock_count = found.locks.len();
+    Ok(Ranking { by, locks, lock_count, clients, client_count, holders: Vec::new(), counted: None })
 }
 
 /// Returns the clients that were found. A client that reconnects has another session and another

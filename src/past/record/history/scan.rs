@@ -16,6 +16,7 @@ use super::{HistoryOrder, HistoryQuery};
 use crate::record::store::{Store, StoreError};
 use crate::record::tables::ContenderEnd;
 use lockscope_base::znode::Timestamp;
+use lockscope_model::queue::WaiterTime;
 
 /// The sums of the contenders of one lock or client, within the requested time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -33,6 +34,12 @@ pub struct Sums {
     pub longest_hold_ms: u64,
     /// The longest wait, in milliseconds.
     pub longest_wait_ms: u64,
+    /// What all waited for the lock, or while the client held, if locks are ranked by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiter_seconds: Option<WaiterTime>,
+    /// What all waited for the lock while nobody held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiter_seconds_unheld: Option<WaiterTime>,
 }
 
 /// The result of the pass.
@@ -231,6 +238,13 @@ impl ScannedRows {
         worst.into_iter().map(|(_, id)| id).collect()
     }
 
+    /// Returns the ids of all rows, in order.
+    pub fn sorted_ids(&self) -> Vec<i64> {
+        let mut ids = self.ids.clone();
+        ids.sort_unstable();
+        ids
+    }
+
     /// Counts attempts in vain of a client at a lock, as far as they are known.
     pub fn tried_in_vain(&mut self, lock: Option<i64>, client: Option<i64>, count: u64) {
         let known = [lock.map(|lock| self.locks.entry(lock)), client.map(|client| self.clients.entry(client))];
@@ -306,6 +320,9 @@ impl Sums {
         self.waited_ms = self.waited_ms.saturating_add(other.waited_ms);
         self.longest_hold_ms = self.longest_hold_ms.max(other.longest_hold_ms);
         self.longest_wait_ms = self.longest_wait_ms.max(other.longest_wait_ms);
+        if let Some(other) = other.waiter_seconds {
+            self.waiter_seconds = Some(self.waiter_seconds.unwrap_or_default().plus(other));
+        }
     }
 
     fn add(&mut self, held_ms: Option<u64>, waited_ms: u64) {

@@ -22,8 +22,10 @@ use crate::tui::app::list::Directed;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_live::admin::notebook::KnownFinding;
 use lockscope_model::diagnose::{AcrossEnsembles, Code, CrossWaitsByEnsemble, EnsembleClaims, Finding};
-use lockscope_model::queue::LockName;
-use lockscope_model::summary::{ChangeRate, EnsembleFacts, EnsembleSummary, MAX_FINDINGS, StateKind, is_same};
+use lockscope_model::queue::{LockName, WaitedFor, WaiterTime};
+use lockscope_model::summary::{
+    ChangeRate, EnsembleFacts, EnsembleSummary, MAX_FINDINGS, MAX_WAITED_FOR, StateKind, is_same,
+};
 use lockscope_model::verdict::ServerTrouble;
 
 #[cfg(test)]
@@ -128,6 +130,20 @@ impl WatchedEnsembles {
     /// The name of the open ensemble; `None` when none of them is open.
     pub fn open(&self) -> Option<&Arc<str>> {
         self.open.as_ref()
+    }
+
+    /// The holders that made others wait most within the last ten minutes, and how much of them was
+    /// seen: those of one ensemble, or where nobody waited there, of all, with their ensembles.
+    pub(super) fn most_waited_for(&self, of: Option<&EnsembleRow>) -> (Duration, Vec<(Option<&str>, &WaitedFor)>) {
+        let waited = |row: &&EnsembleRow| row.summary.as_ref().is_some_and(|seen| !seen.most_waited_for.is_empty());
+        let one = self.rows.iter().find(|row| of.is_some_and(|of| of.name == row.name)).filter(waited);
+        let rows = || self.rows.iter().filter(|row| one.is_none_or(|one| one.name == row.name));
+        let known = || rows().filter_map(|row| Some((one.is_none().then_some(&*row.name), row.summary.as_ref()?)));
+        let each = known().flat_map(|(name, summary)| summary.most_waited_for.iter().map(move |one| (name, one)));
+        let mut all: Vec<_> = each.collect();
+        all.sort_by_key(|(_, one)| Reverse(one.waited));
+        all.truncate(MAX_WAITED_FOR);
+        (known().map(|(_, summary)| summary.waited.1).max().unwrap_or_default(), all)
     }
 
     /// The changes of the open ensemble.
@@ -471,6 +487,8 @@ pub enum EnsembleOrder {
     Contenders,
     /// The ensemble with the longest wait first.
     Longest,
+    /// By what all waited within the last ten minutes, most first.
+    Cost,
     Findings,
     Changes,
     /// The most news first.
@@ -487,12 +505,12 @@ fn compare_ensembles(one: &EnsembleRow, other: &EnsembleRow, sorting: Sorting<En
 }
 
 /// The sort key of the default order.
-fn badness(row: &EnsembleRow) -> (u8, usize, usize, Option<Duration>) {
+fn badness(row: &EnsembleRow) -> (u8, usize, usize, WaiterTime, Option<Duration>) {
     match (&row.trouble, &row.summary) {
         (None, Some(summary)) => summary.badness(),
         // An ensemble whose options are wrong cannot be seen.
-        (Some(_), _) => (4, 0, 0, None),
-        (None, None) => (2, 0, 0, None),
+        (Some(_), _) => (4, 0, 0, WaiterTime::default(), None),
+        (None, None) => (2, 0, 0, WaiterTime::default(), None),
     }
 }
 
@@ -521,6 +539,7 @@ fn compare_by(order: EnsembleOrder, one: &EnsembleRow, other: &EnsembleRow) -> O
             let of = |row: &EnsembleRow| row.summary.as_ref().map_or(0.0, |summary| summary.changes_per_second);
             of(other).total_cmp(&of(one))
         }
+        EnsembleOrder::Cost => most(|summary| usize::try_from(summary.waited.0.0.as_millis()).unwrap_or(usize::MAX)),
         EnsembleOrder::New => other.news.cmp(&one.news),
     }
 }

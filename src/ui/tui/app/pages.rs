@@ -572,6 +572,7 @@ impl App {
                 changes: leader.changes(now),
             }),
             news: self.replay().is_none().then(|| self.shown_news(lately)),
+            costliest: self.world().table().most_waited_for(1, now).pop(),
             utc: self.settings.utc,
         };
         let mut page = self.writer(Columns::FACTS, area);
@@ -735,6 +736,8 @@ impl App {
             utc: self.settings.utc,
         };
         below_lists::write_findings(&mut page, of);
+        let (seen, most) = self.ensembles().map(|all| all.most_waited_for(Some(row))).unwrap_or_default();
+        below_lists::write_most_waited_for(&mut page, seen, most.into_iter());
         let mut page = Page::new(row.name.to_string(), Columns::SIGNS, page.lines());
         page.title.push((row.connect.clone(), Tone::Dim));
         page
@@ -743,6 +746,10 @@ impl App {
     /// What happened in all ensembles, newest first.
     pub(super) fn ensemble_events_page(&self, area: Area) -> Page {
         let mut page = self.writer(below_lists::EVENT_COLUMNS, area);
+        if let Some(ensembles) = self.ensembles() {
+            let (seen, most) = ensembles.most_waited_for(None);
+            below_lists::write_most_waited_for(&mut page, seen, most.into_iter());
+        }
         let events: Vec<_> = self.ensembles().into_iter().flat_map(WatchedEnsembles::events).collect();
         below_lists::write_events(&mut page, events.iter().rev().copied().map(shown_ensemble_event), self.settings.utc);
         Page::new("All ensembles, newest first".to_owned(), below_lists::EVENT_COLUMNS, page.lines())

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{Columns, PageWriter, Sign, Tone};
 use lockscope_base::znode::Timestamp;
 use lockscope_model::diagnose::{Code, Finding, OpenCheck, Severity};
-use lockscope_model::queue::ClientIdentity;
+use lockscope_model::queue::{ClientIdentity, WaitedFor};
 use lockscope_model::report::lines::mute_sentence;
 use lockscope_model::server_view::ServerView;
 use lockscope_model::summary::{EnsembleSummary, StateKind};
@@ -139,12 +139,14 @@ pub struct ShownLately<'a> {
     pub leader: Option<ShownLeader<'a>>,
     /// `None` in the past, where there is no earlier look to compare with.
     pub news: Option<LatelyNews>,
+    /// Who made others wait most within the last ten minutes.
+    pub costliest: Option<WaitedFor>,
     pub utc: bool,
 }
 
 /// Writes the box in at most `lines` lines, with at least one for each kind.
 pub fn write_lately(page: &mut PageWriter, of: &ShownLately<'_>, lines: usize) {
-    let others = usize::from(of.leader.is_some()) + usize::from(of.news.is_some());
+    let others = [of.leader.is_some(), of.news.is_some(), of.costliest.is_some()].map(usize::from).into_iter().sum();
     let room = lines.saturating_sub(others).max(2);
     // Waits and holds share the lines equally; lines that one does not need go to the other.
     let holds = of.holds.len().clamp(1, (room / 2).max(room.saturating_sub(of.waits.len().max(1))));
@@ -166,6 +168,10 @@ pub fn write_lately(page: &mut PageWriter, of: &ShownLately<'_>, lines: usize) {
             let text = span.line(still, page.text_columns(), of.utc, page.charset());
             page.harmless(if at == 0 { label } else { "" }, text, Tone::Text);
         }
+    }
+    if let Some(costliest) = &of.costliest {
+        let text = in_columns(costliest, page.text_columns(), page.charset());
+        page.harmless("cost", text, Tone::Text);
     }
     if let Some(leader) = &of.leader {
         let (text, tone) = leader.sentence(of.utc);
@@ -312,6 +318,36 @@ pub fn write_findings(page: &mut PageWriter, of: OfEnsemble<'_>) {
     } else if summary.verdict == VerdictKind::Unknown && state == StateKind::Live {
         page.sentence("Not everything could be looked at: go into the ensemble.", Tone::Unsure);
     }
+}
+
+/// The time over which waits are summed up, if all of it was seen.
+const WHOLE: Duration = Duration::from_secs(570);
+
+/// Writes who made others wait most within the last ten minutes, of which `seen` was seen, each with
+/// its ensemble, if there are several.
+pub fn write_most_waited_for<'a>(
+    page: &mut PageWriter,
+    seen: Duration,
+    of: impl ExactSizeIterator<Item = (Option<&'a str>, &'a WaitedFor)>,
+) {
+    if of.len() == 0 {
+        return;
+    }
+    let last = if seen < WHOLE { duration(seen) } else { "10 minutes".to_owned() };
+    page.sentence(&format!("Made others wait most, last {last}:"), Tone::Text);
+    for (ensemble, waited) in of {
+        let (room, ensemble) = (page.text_columns(), ensemble.map(|name| format!("{name}  ")).unwrap_or_default());
+        let text = format!("{ensemble}{}", in_columns(waited, room.saturating_sub(width(&ensemble)), page.charset()));
+        page.add(None, None, &text, Tone::Text);
+    }
+}
+
+/// Names a holder, its lock, and what others waited for it. The lock is cut if there is no room.
+fn in_columns(of: &WaitedFor, columns: usize, charset: Charset) -> String {
+    let cost = format!("{} waited by {}", duration(of.waited.0), count(of.waiters));
+    let who = of.client.fit(columns.saturating_sub(width(&cost) + MIN_PATH + 4).min(MAX_WHO), charset);
+    let room = columns.saturating_sub(width(&who) + width(&cost) + 4);
+    format!("{who}  {}  {cost}", fit(&of.lock.to_string(), room, Keep::End, charset))
 }
 
 /// Writes events in the given order.

@@ -73,6 +73,9 @@ pub fn write(page: &mut PageWriter, of: &Selected<'_>) {
     of.data(page);
     page.fact("release", &of.release(), Tone::Text);
     page.fact("created", &of.created(), Tone::Text);
+    if let Some(cost) = of.cost() {
+        page.fact("cost", &cost, Tone::Text);
+    }
 }
 
 impl Selected<'_> {
@@ -120,6 +123,15 @@ impl Selected<'_> {
                 None => format!("{holds}; {asks}"),
             },
         }
+    }
+
+    /// Returns what others waited while the contender's session held the lock.
+    fn cost(&self) -> Option<String> {
+        let waits = self.table.waits();
+        let waited = waits.of_holder((self.lock.id(), self.row.contender.session()), self.now).0;
+        let last = duration(waits.seen(self.now));
+        (!waited.is_zero())
+            .then(|| format!("others waited {} in all while it held, within the last {last}", duration(waited)))
     }
 
     /// Returns what is remembered about the election, for its leader.

@@ -11,7 +11,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::View;
-use super::list::{ListTitle, ListView};
+use super::list::{ListTitle, ListView, waited_for};
 use crate::tui::app::{EnsembleColumn, EnsembleRow, Ensembles, FoundPlace, ListedRow, WatchedEnsembles};
 use crate::tui::screen::Placed;
 use crate::tui::theme::Theme;
@@ -133,6 +133,7 @@ fn figure(view: View<'_>, row: &EnsembleRow, column: Placed<EnsembleColumn>, pla
         EnsembleColumn::Locks => Cell::new(count(summary.locks), plain),
         EnsembleColumn::Contenders => Cell::new(count(summary.contenders), plain),
         EnsembleColumn::Longest => summary.longest_wait.map_or_else(unknown, |wait| Cell::new(duration(wait), plain)),
+        EnsembleColumn::Cost => waited_for(view, summary.waited.0, plain),
         EnsembleColumn::Changes => Cell::new(rate(summary.changes_per_second), plain),
         EnsembleColumn::Findings => findings(view, row, summary.counts, usize::from(column.width)),
         _ => unknown(),

@@ -18,8 +18,8 @@ use crate::tui::widget::write::write_line;
 use crate::tui::widget::{Bottom, Cell, Panel, Title, row, titles};
 use lockscope_base::znode::SessionId;
 use lockscope_model::diagnose::{Code, Finding, OwnerFacts, OwnerState, Standstill};
-use lockscope_model::queue::{ClientIdentity, ContenderRow, LockQueue};
-use lockscope_model::text::human::{bounded, count, countdown, silent};
+use lockscope_model::queue::{ClientIdentity, ContenderRow, LockQueue, WaiterTime};
+use lockscope_model::text::human::{bounded, count, countdown, duration, no_less, silent};
 use lockscope_model::text::{Keep, width, wrap_words};
 
 /// Maximum columns of a text in the lower border. No terminal is wider.
@@ -241,6 +241,16 @@ const BAR: (usize, usize) = (4, 8);
 
 /// Columns of the longest countdown before a bar, with a blank.
 const BEFORE_BAR: usize = 13;
+
+/// Draws what was waited for a lock, or in an ensemble; a dash where nobody waited.
+pub fn waited_for(view: View<'_>, WaiterTime(waited): WaiterTime, style: Style) -> Cell {
+    // A replay knows only what it has played.
+    match view.app.replay() {
+        _ if waited.is_zero() => Cell::new("-", view.theme.dim),
+        Some(_) => Cell::new(no_less(waited, view.theme.signs.charset), style),
+        None => Cell::new(duration(waited), style),
+    }
+}
 
 /// Identifies a client in `columns` columns.
 pub fn who(view: View<'_>, client: &ClientIdentity, columns: usize) -> String {

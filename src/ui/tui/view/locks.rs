@@ -16,7 +16,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::View;
-use super::list::{ListTitle, ListView, client_style, in_a_word, who};
+use super::list::{ListTitle, ListView, client_style, in_a_word, waited_for, who};
 use crate::tui::app::{LockColumn, LockList, LockRow, VanishedLock};
 use crate::tui::page::details;
 use crate::tui::page::details::is_shown_as_election;
@@ -195,6 +195,7 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             None => Cell::new("-", theme.dim),
             Some(waiter) => Cell::new(duration(server_now.since(waiter.created_at)), plain),
         },
+        LockColumn::Cost => waited_for(view, view.app.world().table().waits().of_lock(lock.id(), now), plain),
         LockColumn::Acquisitions => figure(lock.rates(now).acquisitions),
         LockColumn::Herd => figure(lock.rates(now).herd),
         LockColumn::Chain => figure(lock.rates(now).chain),

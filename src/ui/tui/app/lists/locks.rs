@@ -45,6 +45,7 @@ impl ListOrder for LockOrder {
         (Self::Waiting, "waiting", LockColumn::Waiting),
         (Self::Held, "held", LockColumn::Held),
         (Self::Oldest, "oldest", LockColumn::Oldest),
+        (Self::Cost, "cost", LockColumn::Cost),
         (Self::Acquisitions, "acq/s", LockColumn::Acquisitions),
         (Self::Herd, "herd/s", LockColumn::Herd),
         (Self::Chain, "chain/s", LockColumn::Chain),
@@ -64,6 +65,7 @@ pub enum LockColumn {
     Held,
     Waiting,
     Oldest,
+    Cost,
     Acquisitions,
     Herd,
     Chain,
@@ -80,6 +82,7 @@ const LOCK_COLUMNS: &[Column<LockColumn>] = &[
     Column::number(LockColumn::Holding, "HOLD", 5, 10),
     Column::number(LockColumn::Waiting, "WAIT", 5, 0),
     Column::number(LockColumn::Oldest, "OLDEST", 6, 3),
+    Column::number(LockColumn::Cost, "COST", 6, 9),
     Column::number(LockColumn::Acquisitions, "ACQ/s", 6, 4),
     Column::number(LockColumn::Herd, "HERD/s", 7, 6),
     Column::number(LockColumn::Chain, "CHAIN/s", 7, 7),
@@ -191,6 +194,8 @@ pub enum LockOrder {
     Waiting,
     /// The lock whose first waiter has waited longest first.
     Oldest,
+    /// By what all waited for it within the last ten minutes, most first.
+    Cost,
     Acquisitions,
     /// By the watch events that would be sent if every waiter watched the parent, most first.
     Herd,
@@ -201,7 +206,7 @@ pub enum LockOrder {
 impl LockOrder {
     /// Whether the order changes with time alone, even if the lock does not change.
     fn fades(self) -> bool {
-        matches!(self, Self::Acquisitions | Self::Herd | Self::Chain)
+        matches!(self, Self::Acquisitions | Self::Herd | Self::Chain | Self::Cost)
     }
 }
 
@@ -331,7 +336,7 @@ impl SortedLocks {
         self.keys.clear();
         self.waiting.clear();
         let taken = table.locks().filter(|lock| self.takes(lock, table, diagnosis, now));
-        let keys: Vec<_> = taken.map(|lock| Arc::new(self.key(lock, diagnosis, now))).collect();
+        let keys: Vec<_> = taken.map(|lock| Arc::new(self.key(lock, TableAt::new(table, now), diagnosis))).collect();
         self.insert(keys);
     }
 
@@ -394,7 +399,8 @@ impl SortedLocks {
     }
 
     /// Updates the order after a second passed, when the list is sorted by a rate. Linear in the
-    /// number of locks that were active within the last seconds.
+    /// number of locks that were active within the last seconds; by cost, in that of the locks that
+    /// were waited for within the last minutes.
     pub fn fade(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         let active: Vec<_> = self.active.iter().copied().collect();
         for id in active {
@@ -406,6 +412,12 @@ impl SortedLocks {
                 self.active.remove(&id);
             }
             if self.sorts_by(LockOrder::fades) {
+                self.place(id, table, diagnosis, now);
+            }
+        }
+        if self.sorts_by(|order| order == LockOrder::Cost) {
+            let waited_for: Vec<_> = table.waits().locks().collect();
+            for id in waited_for {
                 self.place(id, table, diagnosis, now);
             }
         }
@@ -429,7 +441,7 @@ impl SortedLocks {
         now: Timestamp,
     ) -> Option<Arc<LockSortKey>> {
         let lock = table.lock(id).filter(|lock| self.takes(lock, table, diagnosis, now));
-        let key = lock.map(|lock| self.key(lock, diagnosis, now));
+        let key = lock.map(|lock| self.key(lock, TableAt::new(table, now), diagnosis));
         let old = self.keys.get(&id);
         if old.map(|old| &**old) == key.as_ref() {
             return None;
@@ -444,12 +456,12 @@ impl SortedLocks {
         self.filter.takes_lock(lock, TableAt::new(table, now), diagnosis, now)
     }
 
-    fn key(&self, lock: &LockQueue, diagnosis: &Diagnosis, now: Timestamp) -> LockSortKey {
+    fn key(&self, lock: &LockQueue, table_at: TableAt<'_>, diagnosis: &Diagnosis) -> LockSortKey {
         let part = |Directed { by, reversed }| match by {
             LockOrder::Lock if reversed => Primary::PathDown(Reverse(lock.path().clone())),
             LockOrder::Lock => Primary::Path(lock.path().clone()),
             LockOrder::Severity => severity_key(lock, diagnosis, reversed),
-            _ => figure_key(lock, by, reversed, now),
+            _ => figure_key(lock, by, reversed, table_at),
         };
         let Sorting { first, then } = self.sorting;
         let (second, name) = (then.map(part), lock.name().map(Arc::from));
@@ -479,7 +491,8 @@ fn severity_key(lock: &LockQueue, diagnosis: &Diagnosis, reversed: bool) -> Prim
 
 /// The sort key of a column of numbers, smaller first. Locks without a value come last in both
 /// directions.
-fn figure_key(lock: &LockQueue, by: LockOrder, reversed: bool, now: Timestamp) -> Primary {
+fn figure_key(lock: &LockQueue, by: LockOrder, reversed: bool, table_at: TableAt<'_>) -> Primary {
+    let now = table_at.now();
     let number = match by {
         LockOrder::Lock | LockOrder::Severity => Some(0),
         LockOrder::Recipe => Some(lock.recipe().rank()),
@@ -490,6 +503,10 @@ fn figure_key(lock: &LockQueue, by: LockOrder, reversed: bool, now: Timestamp) -
         },
         LockOrder::Waiting => Some(-i64::try_from(lock.waiting()).unwrap_or(i64::MAX)),
         LockOrder::Oldest => lock.first_waiter().map(|waiter| waiter.created_at.0),
+        LockOrder::Cost => {
+            let waited = table_at.table().waits().of_lock(lock.id(), now).0.as_millis();
+            Some(-i64::try_from(waited).unwrap_or(i64::MAX))
+        }
         LockOrder::Acquisitions => Some(most_first(lock.rates(now).acquisitions)),
         LockOrder::Herd => Some(most_first(lock.rates(now).herd)),
         LockOrder::Chain => Some(most_first(lock.rates(now).chain)),

@@ -85,9 +85,9 @@ fn cut_off(size: (u16, u16)) -> App {
 fn a_bar_beside_the_countdown_of_a_disconnected_holder_shrinks() {
     show_at(&[(160, 45)], "cut-off-holder", cut_off);
     show_once("cut-off-holder-queue", |size| after(cut_off(size), ":lock /locks/billing\n"));
-    let size = (160, 45);
-    let (locks, queue) = (cut_off(size), after(cut_off(size), ":lock /locks/billing\n"));
-    assert!(picture(&locks, size).contains("expiring 16s ███░"), "16 of 30 s: {}", picture(&locks, size));
+    let (size, wide) = ((160, 45), (176, 45));
+    let (locks, queue) = (cut_off(wide), after(cut_off(size), ":lock /locks/billing\n"));
+    assert!(picture(&locks, wide).contains("expiring 16s ████░░"), "16 of 30 s: {}", picture(&locks, wide));
     assert!(picture(&queue, size).contains("expiring 16s ███"), "16 of 30 s: {}", picture(&queue, size));
 }
 
