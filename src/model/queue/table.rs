@@ -35,7 +35,7 @@ use super::{
 };
 use crate::ensemble::EnsembleLine;
 use crate::server_view::{MemberComparison, ServerView, SessionTiming, ViewExtras};
-use lockscope_base::recipe::{Classification, Classifier, LockKind, OwnRecipe, Recipe, RequestMode, Role};
+use lockscope_base::recipe::{Classification, Classifier, Definition, LockKind, OwnRecipe, Recipe, RequestMode, Role};
 use lockscope_base::znode::{NodeData, Sequence, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// Every lock below the observed roots.
@@ -168,6 +168,11 @@ impl LockTable {
     /// Returns whether a node at this path is or can be a contender, as far as its neighbours show.
     pub fn is_contender(&self, path: &ZnodePath) -> bool {
         self.classifier.classify(path).is_some()
+    }
+
+    /// Returns a recipe that would read the children of a node as a lock, if no known one does.
+    pub fn suggested_recipe<'n>(&self, parent: &ZnodePath, names: impl Iterator<Item = &'n str>) -> Option<Definition> {
+        self.classifier.suggested(parent, names)
     }
 
     /// Returns the number of locks.

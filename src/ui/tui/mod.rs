@@ -70,7 +70,7 @@ use self::app::Tour;
 use self::ensemble_watch::{EnsembleWatches, Followed};
 use self::past_writer::{LivePast, PastWriter};
 use app::{App, Event, FleetSide, Replay, Settings, Travel};
-use background::{DeletionRunner, NodeReader};
+use background::{DeletionRunner, NodeReader, TreeReader};
 use live_parts::{FleetTasks, Sources};
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
@@ -257,6 +257,7 @@ async fn show(
         )
         .guarded_by(options.guard.filter(|_| is_open)),
         nodes: NodeReader::new(options.observe.connection.clone()),
+        tree: Some(TreeReader::start(options.observe.connection.clone())),
         source,
         board: ensembles.as_ref().map(|ensembles| ensembles.board()),
         notice: options.notice,

@@ -262,6 +262,7 @@ impl OwnValue {
                 | Screen::Waits
                 | Screen::Timeline
                 | Screen::History
+                | Screen::Tree
         );
         match self {
             Self::Path if matches!(screen, Screen::Audit | Screen::Node) => true,

@@ -473,7 +473,7 @@ mod tests {
         assert_eq!(config.mistakes, []);
         let [command] = &config.commands[..] else { panic!("{:?}", config.commands) };
         assert_eq!((&*command.name, command.confirm, command.timeout.as_secs()), ("jstack", false, 30));
-        assert_eq!(command.screens.len(), 7, "those with sessions: {:?}", command.screens);
+        assert_eq!(command.screens.len(), 8, "those with sessions: {:?}", command.screens);
         let more = "screens = ['queue']\noutput = 'terminal'\nconfirm = true\ntimeout = '2m'\n";
         let config = parsed(&format!("{GOOD}{more}"));
         assert_eq!(config.mistakes, []);

@@ -35,6 +35,7 @@ use lockscope_past::record::LiveState;
 impl App {
     pub(super) fn run(&mut self, command: Command, argument: Option<&str>) -> Update {
         let leads_to_ensemble = command.changes_ensemble()
+            || command == Command::FindNode
             || matches!(command, Command::Go(Screen::Node | Screen::Audit | Screen::Contend | Screen::Comparison));
         if let Some(why) = self.shown.refusal().filter(|_| leads_to_ensemble) {
             return self.refuse(self.settings.bindings.fill(why));
@@ -68,6 +69,8 @@ impl App {
             Command::Go(Screen::Queue) => self.go_to_queue(),
             Command::Go(Screen::History) => self.go_to_history(),
             Command::Go(Screen::Audit) => return self.open_audit(),
+            Command::Go(Screen::Tree) => self.open_tree(argument),
+            Command::FindNode => self.find_node(argument),
             Command::Go(Screen::Node) => return self.open_node_of_row(argument),
             Command::Go(Screen::Session) => self.open_session_of_row(argument),
             Command::Go(screen) if screen.list().is_none() => self.toggle(screen),

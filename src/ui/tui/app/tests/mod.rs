@@ -21,6 +21,7 @@ mod servers;
 mod session;
 mod tour;
 mod tour_left_alone;
+mod tree;
 mod typing;
 
 use std::time::Duration;
