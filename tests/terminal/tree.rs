@@ -38,7 +38,7 @@ async fn the_tree_goes_down_and_up_opens_a_queue_and_finds_nodes_by_name_and_dat
     terminal.press("\x1b");
     terminal.shows("Tree ── / ──");
     terminal.press(":find-node 8125\r");
-    terminal.shows_all(&["find: 8125", "1 found in 7 nodes, complete", "apps/empty/settings"]);
+    terminal.shows_all(&["find: 8125", "1 found in 6 nodes, complete", "apps/empty/settings"]);
     client.create("/apps/other", b"", &persistent).await.expect("it is created");
     terminal.press(":tree /apps\r");
     terminal.shows_all(&["3 children", "other"]);

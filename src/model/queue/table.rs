@@ -596,6 +596,12 @@ impl LockTable {
         self.elections.learn_leaders(found);
     }
 
+    /// Names the client of a session, by a command of the user. Returns `false` where no more names are
+    /// kept.
+    pub fn give_name(&mut self, session: SessionId, name: &str) -> bool {
+        self.clients.give_name(session, name)
+    }
+
     /// Returns how sure it is that a lock is an election; `None` for a lock that is none.
     pub fn election_kind(&self, lock: &LockQueue, now: Timestamp) -> Option<ElectionKind> {
         self.elections.kind(lock, self.clock(), now)

@@ -239,10 +239,10 @@ pub struct TreeReader {
 impl TreeReader {
     pub fn start(connection: ConnectOptions) -> Self {
         let session_timeout = connection.session_timeout.min(MAX_SESSION_TIMEOUT);
-        let (wishes, wished) = watch::channel(None);
+        let (wishes, next_wish) = watch::channel(None);
         let (sender, answers) = mpsc::channel(MAX_QUEUED_ANSWERS);
         let mut task = JoinSet::new();
-        task.spawn(serve(ConnectOptions { session_timeout, ..connection }, wished, sender));
+        task.spawn(serve(ConnectOptions { session_timeout, ..connection }, next_wish, sender));
         Self { wishes, answers, _task: task }
     }
 
@@ -302,12 +302,11 @@ async fn fulfil(
     reader: &mut Option<PacedReader>,
     wish: &TreeWish,
 ) -> Result<TreeAnswer, String> {
-    let reader = match reader {
-        Some(reader) => reader,
-        None => {
-            let client = zk::connect(connection).await.map_err(|error| error.to_string())?;
-            reader.insert(PacedReader::new(client))
-        }
+    let reader = if let Some(reader) = reader {
+        reader
+    } else {
+        let client = zk::connect(connection).await.map_err(|error| error.to_string())?;
+        reader.insert(PacedReader::new(client))
     };
     let read = async {
         Ok::<_, zookeeper_client::Error>(match wish {
