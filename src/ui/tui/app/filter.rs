@@ -349,7 +349,8 @@ impl Matching<'_> {
         self.figure(|| exact_time(at, true)).figure(|| exact_time(at, false))
     }
 
-    /// Searches the current or last known address of a session's client.
+    /// Searches the current or last known address of a session's client, and the name that the user gave
+    /// it.
     fn address_of(&mut self, session: Option<SessionId>, table: &LockTable) -> &mut Self {
         let clients = table.clients();
         self.texts(session.and_then(|session| clients.given_name(session)));

@@ -201,8 +201,8 @@ fn a_command_names_the_client_of_the_row_in_all_lists_by_its_first_line() {
     report(&mut app, CommandReport::Ended { end: CommandEnd::Exited(0), left_out: 0 });
     assert_eq!(notice(&app), "The client of 0x1000a2b3c40001b is *pod/billing-7c9 now.");
     let clients = app.world().table().clients();
-    let named = clients.identity(session(0x1b));
-    assert_eq!(named.in_sentence(app.clock()), "*pod/billing-7c9 (10.0.3.17:49866)");
+    let client = clients.identity(session(0x1b));
+    assert_eq!(client.in_sentence(app.clock()), "*pod/billing-7c9 (10.0.3.17:49866)");
     assert_eq!(clients.identity(session(0x1c)).given, None, "another session");
     assert_eq!(run(&press(&mut app, "U")).unwrap(), "logs pod/billing-7c9");
     press(&mut app, "1\n/billing-7c9\n");
