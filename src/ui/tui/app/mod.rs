@@ -546,11 +546,11 @@ impl App {
 impl App {
     /// Takes an answer about the tree in.
     fn tree_read(&mut self, number: u64, answer: TreeAnswer) -> Update {
-        let before = self.tree.listed_at();
+        let before = self.tree.listed_at;
         let select = self.tree.answered(number, answer, self.wall);
         self.cursors.tree = select.map_or_else(|| self.cursors.tree.clone(), Cursor::on);
-        if self.tree.search().is_none() && before.is_none() && self.tree.listed_at().is_some() {
-            let (path, names) = (self.tree.path(), self.tree.names());
+        if self.tree.search.is_none() && before.is_none() && self.tree.listed_at.is_some() {
+            let (path, names) = (&self.tree.path, self.tree.names());
             self.tree.suggested = self.live.table().suggested_recipe(path, names);
         }
         Update { redraw: self.navigation.screen == Screen::Tree, effects: Vec::new() }

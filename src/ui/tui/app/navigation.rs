@@ -554,10 +554,10 @@ impl App {
         match typed.map(ZnodePath::new) {
             Some(Err(error)) => self.show_failure(error.to_string()),
             Some(Ok(path)) => self.open_tree_at(path, None),
-            None if self.screen() != Screen::Tree && self.tree.search().is_some() => self.go(Screen::Tree),
+            None if self.screen() != Screen::Tree && self.tree.search.is_some() => self.go(Screen::Tree),
             None => {
                 let select = self.selected_child().map(|row| row.name.to_owned());
-                self.open_tree_at(self.tree.path().clone(), select);
+                self.open_tree_at(self.tree.path.clone(), select);
             }
         }
     }

@@ -8,7 +8,7 @@
 //! Architecture invariant: the memory is bounded. At most [`MAX_CHILDREN`] children are kept, in about
 //! 100 bytes each with a usual name, and a search keeps at most [`MAX_VISITED`] paths.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use super::Filter;
@@ -127,24 +127,25 @@ pub enum SearchEnd {
 /// A search below a node, by name and by data.
 #[derive(Debug)]
 pub struct TreeSearch {
-    filter: Filter,
-    /// Nodes whose children are to be listed, with their number.
-    to_list: VecDeque<(ZnodePath, i32)>,
+    pub filter: Filter,
+    /// Nodes whose children are to be listed, those with the fewest first: one with very many would use
+    /// up the bound before the others.
+    to_list: BTreeSet<(i32, ZnodePath)>,
     to_stat: VecDeque<ZnodePath>,
     to_read: VecDeque<(ZnodePath, ChildStat)>,
-    visited: usize,
+    pub visited: usize,
     /// Nodes whose data was not searched, or whose children were not listed.
-    unsearched: usize,
+    pub unsearched: usize,
     /// Whether nodes were left out beyond [`MAX_VISITED`].
     is_cut: bool,
-    end: Option<SearchEnd>,
+    pub end: Option<SearchEnd>,
 }
 
 impl TreeSearch {
     fn new(filter: Filter, base: ZnodePath) -> Self {
         Self {
             filter,
-            to_list: VecDeque::from([(base, 0)]),
+            to_list: BTreeSet::from([(0, base)]),
             to_stat: VecDeque::new(),
             to_read: VecDeque::new(),
             visited: 0,
@@ -152,22 +153,6 @@ impl TreeSearch {
             is_cut: false,
             end: None,
         }
-    }
-
-    pub fn filter(&self) -> &Filter {
-        &self.filter
-    }
-
-    pub fn visited(&self) -> usize {
-        self.visited
-    }
-
-    pub fn unsearched(&self) -> usize {
-        self.unsearched
-    }
-
-    pub fn end(&self) -> Option<SearchEnd> {
-        self.end
     }
 
     /// Returns what to read next; ends the search where nothing is left.
@@ -183,12 +168,12 @@ impl TreeSearch {
             return Some(TreeWish::Stats(self.to_stat.iter().take(MAX_WISHED).cloned().collect()));
         }
         let mut children = 0_i32;
-        let few = self.to_list.iter().take(MAX_WISHED).take_while(|(_, count)| {
+        let few = self.to_list.iter().take(MAX_WISHED).take_while(|(count, _)| {
             let is_first = children == 0;
             children = children.saturating_add((*count).max(1));
             is_first || children <= MAX_LISTED
         });
-        let wished: Vec<_> = few.map(|(path, _)| path.clone()).collect();
+        let wished: Vec<_> = few.map(|(_, path)| path.clone()).collect();
         if wished.is_empty() {
             self.end = Some(if self.is_cut { SearchEnd::Visited } else { SearchEnd::Complete });
             return None;
@@ -198,7 +183,7 @@ impl TreeSearch {
 
     fn listed(&mut self, listed: Vec<Option<Vec<String>>>) {
         for names in listed {
-            let Some((parent, _)) = self.to_list.pop_front() else { return };
+            let Some((_, parent)) = self.to_list.pop_first() else { return };
             let Some(mut names) = names else {
                 self.unsearched += 1;
                 continue;
@@ -218,7 +203,7 @@ impl TreeSearch {
             self.visited += 1;
             let Some(stat) = stat.as_ref().map(ChildStat::from) else { continue };
             if stat.children > 0 {
-                self.to_list.push_back((path.clone(), stat.children));
+                self.to_list.insert((stat.children, path.clone()));
             }
             let is_long = stat.data_length > MAX_SEARCHED_DATA;
             self.unsearched += usize::from(is_long);
@@ -257,7 +242,7 @@ struct Asked {
 #[derive(Debug)]
 pub struct Tree {
     /// The open node.
-    path: ZnodePath,
+    pub path: ZnodePath,
     /// The names in order, or the paths that were found below the node.
     names: Vec<Box<str>>,
     states: Vec<ChildState>,
@@ -270,18 +255,18 @@ pub struct Tree {
     read: usize,
     /// How many stats were read when the rows were sorted last.
     sorted_at: usize,
-    left_out: usize,
+    pub left_out: usize,
     has_persistent: bool,
     /// The child to select when the names come.
     select: Option<String>,
     /// A recipe that would read the children.
     pub suggested: Option<Definition>,
-    listed_at: Option<Timestamp>,
+    pub listed_at: Option<Timestamp>,
     /// Why nothing more is read, as a sentence.
-    trouble: Option<String>,
-    filter: Filter,
-    sorting: Sorting<TreeOrder>,
-    search: Option<TreeSearch>,
+    pub trouble: Option<String>,
+    pub filter: Filter,
+    pub sorting: Sorting<TreeOrder>,
+    pub search: Option<TreeSearch>,
     asked: Option<Asked>,
     number: u64,
     /// Whether the reader may have a session.
@@ -320,10 +305,6 @@ impl Tree {
         }
     }
 
-    pub fn path(&self) -> &ZnodePath {
-        &self.path
-    }
-
     /// The number of children or found nodes, whether the filter hides them or not.
     pub fn all(&self) -> usize {
         self.names.len()
@@ -332,30 +313,6 @@ impl Tree {
     /// The number of shown rows whose stats were read, and of all shown rows.
     pub fn progress(&self) -> (usize, usize) {
         (self.read, self.shown.len())
-    }
-
-    pub fn left_out(&self) -> usize {
-        self.left_out
-    }
-
-    pub fn listed_at(&self) -> Option<Timestamp> {
-        self.listed_at
-    }
-
-    pub fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
-    }
-
-    pub fn filter(&self) -> &Filter {
-        &self.filter
-    }
-
-    pub fn sorting(&self) -> Sorting<TreeOrder> {
-        self.sorting
-    }
-
-    pub fn search(&self) -> Option<&TreeSearch> {
-        self.search.as_ref()
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {

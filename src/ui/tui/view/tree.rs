@@ -27,10 +27,10 @@ impl ListView for TreeList {
             return ListTitle { name: "Tree".to_owned(), ..ListTitle::default() };
         }
         let columns = usize::from(view.app.layout().map_or(80, |layout| layout.main.width));
-        let beside = if tree.search().is_some() { BESIDE_SEARCH } else { BESIDE_PATH };
-        let path = view.fit(tree.path().as_str(), columns.saturating_sub(beside), Keep::End);
+        let beside = if tree.search.is_some() { BESIDE_SEARCH } else { BESIDE_PATH };
+        let path = view.fit(tree.path.as_str(), columns.saturating_sub(beside), Keep::End);
         let mut after_filter = told(view, tree);
-        if let Some(at) = tree.listed_at().filter(|_| tree.search().is_none()) {
+        if let Some(at) = tree.listed_at.filter(|_| tree.search.is_none()) {
             after_filter.push((format!("read at {}", time_of_day(at, view.app.settings().utc)), theme.text));
         }
         let before_filter = vec![(path, theme.strong)];
@@ -42,14 +42,14 @@ impl ListView for TreeList {
         if view.app.replay().is_some() {
             return vec!["Recordings have no tree: only the live ensemble can be asked for it.".to_owned()];
         }
-        if tree.trouble().is_some() {
+        if tree.trouble.is_some() {
             return vec![view.sentence("{tree} reads it again, {back} goes up.")];
         }
-        if !tree.filter().is_empty() && tree.all() > 0 {
+        if !tree.filter.is_empty() && tree.all() > 0 {
             return view.nothing_contains("No child");
         }
-        match (tree.search(), tree.listed_at()) {
-            (Some(search), _) if search.end().is_none() => vec!["Nothing was found yet.".to_owned()],
+        match (tree.search.as_ref(), tree.listed_at) {
+            (Some(search), _) if search.end.is_none() => vec!["Nothing was found yet.".to_owned()],
             (Some(_), _) => vec!["Nothing was found.".to_owned()],
             (None, None) => vec!["The children are being read.".to_owned()],
             (None, Some(_)) => vec![view.sentence("This node has no children: {node} shows the node itself.")],
@@ -59,7 +59,7 @@ impl ListView for TreeList {
     fn cell(&self, view: View<'_>, row: &TreeRow<'_>, column: Placed<TreeColumn>) -> Cell {
         let (theme, columns) = (view.theme, usize::from(column.width));
         if column.key == TreeColumn::Name {
-            let keep = if view.app.tree().search().is_some() { Keep::End } else { Keep::Ends };
+            let keep = if view.app.tree().search.is_some() { Keep::End } else { Keep::Ends };
             return Cell::new(view.fit(row.name, columns, keep), theme.strong);
         }
         let stat = match row.state {
@@ -93,34 +93,34 @@ impl ListView for TreeList {
     }
 
     fn trouble<'a>(&self, view: View<'a>) -> Option<&'a str> {
-        view.app.tree().trouble()
+        view.app.tree().trouble.as_deref()
     }
 }
 
 /// Says how much was read, or how far the search is.
 fn told(view: View<'_>, tree: &Tree) -> Vec<(String, Style)> {
     let theme = view.theme;
-    if let Some(search) = tree.search() {
-        let text = view.fit(search.filter().text(), 24, Keep::Start);
-        let (end, style) = match search.end() {
+    if let Some(search) = tree.search.as_ref() {
+        let text = view.fit(search.filter.text(), 24, Keep::Start);
+        let (end, style) = match search.end {
             None => (view.sentence("{back} stops"), theme.text),
-            Some(SearchEnd::Complete) if search.unsearched() > 0 => {
-                (format!("{} not searched", count(search.unsearched())), theme.wait)
+            Some(SearchEnd::Complete) if search.unsearched > 0 => {
+                (format!("{} not searched", count(search.unsearched)), theme.wait)
             }
             Some(SearchEnd::Complete) => ("complete".to_owned(), theme.good),
             Some(SearchEnd::Stopped) => ("stopped".to_owned(), theme.wait),
             Some(SearchEnd::Visited | SearchEnd::Found) => ("no more is searched".to_owned(), theme.wait),
         };
-        let looked = plural(search.visited(), "node", "nodes");
+        let looked = plural(search.visited, "node", "nodes");
         let found = format!("{} found in {looked}, {end}", count(tree.all()));
         return vec![(format!("find: {text}"), theme.wait), (found, style)];
     }
-    if tree.listed_at().is_none() {
+    if tree.listed_at.is_none() {
         return Vec::new();
     }
     let mut parts = vec![(plural(tree.all(), "child", "children"), theme.text)];
-    if tree.left_out() > 0 {
-        parts.push((format!("{} left out", count(tree.left_out())), theme.wait));
+    if tree.left_out > 0 {
+        parts.push((format!("{} left out", count(tree.left_out)), theme.wait));
     }
     let (read, all) = tree.progress();
     if read < all {

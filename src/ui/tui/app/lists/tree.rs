@@ -105,7 +105,7 @@ impl ListScreen<App> for TreeList {
     }
 
     fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {
-        Some(app.tree().filter())
+        Some(&app.tree().filter)
     }
 
     fn set_filter(&self, app: &mut App, filter: Filter) {
@@ -113,7 +113,7 @@ impl ListScreen<App> for TreeList {
     }
 
     fn order(&self, app: &App) -> Option<Sorting<TreeOrder>> {
-        Some(app.tree().sorting())
+        Some(app.tree().sorting)
     }
 
     fn sort(&self, app: &mut App, sorting: Sorting<TreeOrder>) {
@@ -128,8 +128,8 @@ impl ListScreen<App> for TreeList {
             ChildState::Unread | ChildState::Gone => None,
         });
         let children: Vec<_> = facts.collect();
-        let left_out = tree.all() + tree.left_out() - children.len();
-        app.as_json(TreeExport { path: tree.path(), children, left_out })
+        let left_out = tree.all() + tree.left_out - children.len();
+        app.as_json(TreeExport { path: &tree.path, children, left_out })
     }
 
     fn session(&self, app: &App) -> Option<SessionId> {
@@ -142,7 +142,7 @@ impl ListScreen<App> for TreeList {
     /// The selected node, or the open one where there is none.
     fn node(&self, app: &App) -> Option<ZnodePath> {
         let tree = app.tree();
-        Some(app.selected_child().map_or_else(|| tree.path().clone(), |row| tree.path_of(row)))
+        Some(app.selected_child().map_or_else(|| tree.path.clone(), |row| tree.path_of(row)))
     }
 
     fn changes_with_time(&self, app: &App) -> bool {
