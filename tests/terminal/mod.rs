@@ -21,5 +21,6 @@ mod replay_memory;
 mod restart;
 mod rewind;
 mod suspend;
+mod tree;
 mod trouble;
 mod walk;

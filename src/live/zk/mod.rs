@@ -26,7 +26,7 @@ mod transport;
 
 pub(crate) use connect::connect_and_gather;
 
-pub use children::ChildrenReader;
+pub use children::{ChildrenReader, PacedReader};
 pub use connect::{close_session, connect, connect_through, ended, until_unverified_login, unverified_login};
 pub use dial::Dialer;
 pub use fault::{ConnectError, MAX_NAMES, MAX_REPLY, ReplyFault, ServerFault, Unreachable};

@@ -9,7 +9,7 @@ use crate::text::human::duration;
 use crate::text::{Charset, Keep, fit, session, width};
 use lockscope_base::recipe::Recipe;
 use lockscope_base::trace_context::TraceContext;
-use lockscope_base::znode::{SessionId, Timestamp, escaped};
+use lockscope_base::znode::{SessionId, Timestamp, escaped, must_be_escaped};
 
 /// Maximum length of a name, in bytes. Longer data is not taken for a name.
 const MAX_NAME_LENGTH: usize = 64;
@@ -33,6 +33,10 @@ const GAP: &str = "  ";
 pub struct ClientIdentity {
     /// The name that the client wrote into its node; `None` when the data is no name.
     pub name: Option<Arc<str>>,
+    /// The name that a command of the user gave to the client. It begins with `*`, as no other name
+    /// does. It is in no recording.
+    #[serde(skip)]
+    pub given: Option<Arc<str>>,
     /// The client's address, `ADDRESS:PORT`, as a server lists its connection now or listed it
     /// last.
     ///
@@ -70,6 +74,16 @@ impl ClientIdentity {
         (is_word || is_address && !is_id).then_some(name)
     }
 
+    /// Returns the name in a line of a program's output: the line itself without blanks around it, cut
+    /// where it is long. `None` where it is empty, or has control or invisible characters.
+    pub fn name_in_output(line: &[u8]) -> Option<&str> {
+        let line = std::str::from_utf8(line).ok()?.trim();
+        let end = (0..=line.len().min(MAX_NAME_LENGTH)).rfind(|end| line.is_char_boundary(*end))?;
+        let name = line[..end].trim_end();
+        let is_safe = !name.chars().any(|letter| letter != '\\' && must_be_escaped(letter));
+        (!name.is_empty() && is_safe).then_some(name)
+    }
+
     /// Returns the name in the data of a recipe's node: at the recipe's key, if the data is JSON that
     /// has it, or else the data itself.
     pub fn name_by(recipe: Recipe, data: &[u8]) -> Option<String> {
@@ -96,7 +110,7 @@ impl ClientIdentity {
         let session = || self.session.map_or_else(|| self.nobody().to_owned(), |session| format!("session {session}"));
         let address = self.address.as_deref().map(escaped);
         let was = self.last_listed.map(|at| format!("until {} ago", duration(now.since(at))));
-        match (self.telling_name().map(escaped), address, was) {
+        match (self.shown_name().map(escaped), address, was) {
             (Some(name), Some(address), None) => format!("{name} ({address})"),
             (Some(name), Some(address), Some(until)) => format!("{name} (was {address} {until})"),
             (Some(name), None, _) => format!("{name} ({})", session()),
@@ -122,7 +136,7 @@ impl ClientIdentity {
             None => escaped(address).to_string(),
             Some(until) => format!("was {} until {}", escaped(address), time(until)),
         });
-        match (self.telling_name().map(escaped), address) {
+        match (self.shown_name().map(escaped), address) {
             (Some(name), Some(address)) => Some(format!("{name} ({address})")),
             (Some(name), None) => Some(name.to_string()),
             (None, address) => address,
@@ -145,7 +159,7 @@ impl ClientIdentity {
             Some(_) if "was ".len() + width(address) <= columns => format!("was {address}"),
             _ => address.to_owned(),
         });
-        let mut parts = self.telling_name().map(str::to_owned).into_iter().chain(address);
+        let mut parts = self.shown_name().map(str::to_owned).into_iter().chain(address);
         let Some(first) = parts.next() else {
             return id(columns.min(18)).unwrap_or_else(|| fit(self.nobody(), columns, Keep::Start, charset));
         };
@@ -168,6 +182,11 @@ impl ClientIdentity {
     /// Returns the name unless it is an IP address, which all clients of that machine may share.
     pub fn name_of_one_client(&self) -> Option<&str> {
         self.name.as_deref().filter(|name| name.parse::<std::net::IpAddr>().is_err())
+    }
+
+    /// Returns the name that the user gave, or else the [telling](Self::telling_name) one.
+    pub fn shown_name(&self) -> Option<&str> {
+        self.given.as_deref().or_else(|| self.telling_name())
     }
 
     /// Returns the name unless the address tells more.
@@ -195,6 +214,7 @@ mod tests {
         let some = |text: &str| (!text.is_empty()).then(|| Arc::from(text));
         ClientIdentity {
             name: some(name),
+            given: None,
             address: some(address),
             last_listed: last_listed.map(Timestamp),
             session: Some(SessionId(0x0100_0000_0000_001b)),
@@ -218,6 +238,21 @@ mod tests {
             assert_eq!(ClientIdentity::name_in(name.as_bytes()), Some(name));
         }
         assert_eq!(ClientIdentity::name_in(b" worker-3\n"), Some("worker-3"));
+    }
+
+    #[test]
+    fn a_name_that_the_user_gave_comes_first_and_its_mark_cannot_be_forged() {
+        let name = |line: &[u8]| ClientIdentity::name_in_output(line).map(str::to_owned);
+        assert_eq!(name(b"  pod/billing-7c9 \r").as_deref(), Some("pod/billing-7c9"));
+        assert_eq!(name("ö".repeat(40).as_bytes()).map(|name| name.len()), Some(64));
+        for none in [b"" as &[u8], b" ", b"a\x1b[2J", b"\xff", "a\u{202e}b".as_bytes()] {
+            assert_eq!(name(none), None, "{none:?}");
+        }
+        let named = ClientIdentity { given: Some("*pod/a".into()), ..client("worker-3", "10.0.4.17:51586", None) };
+        assert_eq!(named.in_sentence(NOW), "*pod/a (10.0.4.17:51586)");
+        assert_eq!(named.fit(12, Charset::Unicode), "*pod/a");
+        assert_eq!(named.name_of_one_client(), Some("worker-3"), "what joins clients is what they say");
+        assert_eq!(ClientIdentity::name_in(b"*pod/a"), None);
     }
 
     #[test]

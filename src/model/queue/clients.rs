@@ -32,6 +32,12 @@ use crate::ensemble::EnsembleLine;
 use crate::server_view::{Connection, ExpiredSession, Liveness, ServerView};
 use lockscope_base::znode::{SessionId, Timestamp};
 
+/// Maximum number of names that commands of the user gave.
+const MAX_GIVEN_NAMES: usize = 1_000;
+
+/// Before a name that a command of the user gave: no name in data begins with it.
+const GIVEN_MARK: char = '*';
+
 /// Maximum number of contenders that are searched for a name.
 const MAX_SEARCHED_FOR_NAME: usize = 1_000;
 
@@ -47,6 +53,9 @@ pub struct Clients {
     #[serde(skip)]
     pub(super) pending_ends: Box<PendingEnds>,
     pub(super) clock: Clock,
+    /// The names that commands of the user gave, with their mark.
+    #[serde(skip)]
+    given: Arc<FxHashMap<SessionId, Arc<str>>>,
 }
 
 impl Clients {
@@ -84,11 +93,32 @@ impl Clients {
         let connection = self.last_connection(session);
         ClientIdentity {
             name,
+            given: self.given.get(&session).cloned(),
             address: self.address_of(session).map(Arc::from),
             last_listed: connection.and_then(|last| last.last_listed),
             session: Some(session),
             unread: false,
         }
+    }
+
+    /// Returns the name that a command of the user gave to a session's client, without its mark.
+    pub fn given_name(&self, session: SessionId) -> Option<&str> {
+        self.given.get(&session)?.strip_prefix(GIVEN_MARK)
+    }
+
+    /// Names the client of a session for as long as the session lasts. Returns `false` where
+    /// [`MAX_GIVEN_NAMES`] living sessions have names.
+    pub(super) fn give_name(&mut self, session: SessionId, name: &str) -> bool {
+        let Self { given, sessions, view, .. } = self;
+        let given = Arc::make_mut(given);
+        if given.len() >= MAX_GIVEN_NAMES {
+            given.retain(|other, _| sessions.contends(*other) || view.connection_of(*other).is_some());
+        }
+        let has_room = given.len() < MAX_GIVEN_NAMES || given.contains_key(&session);
+        if has_room {
+            given.insert(session, format!("{GIVEN_MARK}{name}").into());
+        }
+        has_room
     }
 
     /// Returns the client of a contender.

@@ -37,7 +37,7 @@ use super::{
 };
 use crate::ensemble::EnsembleLine;
 use crate::server_view::{MemberComparison, ServerView, SessionTiming, ViewExtras};
-use lockscope_base::recipe::{Classification, Classifier, LockKind, OwnRecipe, Recipe, RequestMode, Role};
+use lockscope_base::recipe::{Classification, Classifier, Definition, LockKind, OwnRecipe, Recipe, RequestMode, Role};
 use lockscope_base::znode::{NodeData, Sequence, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// Every lock below the observed roots.
@@ -175,6 +175,11 @@ impl LockTable {
     /// Returns whether a node at this path is or can be a contender, as far as its neighbours show.
     pub fn is_contender(&self, path: &ZnodePath) -> bool {
         self.classifier.classify(path).is_some()
+    }
+
+    /// Returns a recipe that would read the children of a node as a lock, if no known one does.
+    pub fn suggested_recipe<'n>(&self, parent: &ZnodePath, names: impl Iterator<Item = &'n str>) -> Option<Definition> {
+        self.classifier.suggested(parent, names)
     }
 
     /// Returns the number of locks.
@@ -607,6 +612,12 @@ impl LockTable {
     /// Learns who led elections before they were watched. At most 1,000 elections are kept.
     pub fn learn_leaders(&mut self, found: Vec<LedBefore>) {
         self.elections.learn_leaders(found);
+    }
+
+    /// Names the client of a session, by a command of the user. Returns `false` where no more names are
+    /// kept.
+    pub fn give_name(&mut self, session: SessionId, name: &str) -> bool {
+        self.clients.give_name(session, name)
     }
 
     /// Returns how sure it is that a lock is an election; `None` for a lock that is none.

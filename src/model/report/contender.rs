@@ -307,6 +307,7 @@ mod tests {
     #[test]
     fn a_former_address_has_its_own_field() {
         let identity = |last_listed| ClientIdentity {
+            given: None,
             name: Some("worker-3".into()),
             address: Some("10.0.4.17:51586".into()),
             last_listed,

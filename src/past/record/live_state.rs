@@ -16,7 +16,7 @@ use super::parts::Rotation;
 use super::store::StoreError;
 use super::tables::GapRecord;
 use super::{BatchRecorder, PlayedEntry, RecordedState, StoreEntry};
-use lockscope_base::znode::{TimeRange, Timestamp, ZnodePath};
+use lockscope_base::znode::{SessionId, TimeRange, Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Diagnosis, Finding, FindingChanges, Thresholds};
 use lockscope_model::queue::{Change, Happening, LedBefore, LockId, LockTable};
 
@@ -82,6 +82,11 @@ impl LiveState {
     /// Learns who led elections before they were watched.
     pub fn learn_leaders(&mut self, found: Vec<LedBefore>) {
         self.known.table.learn_leaders(found);
+    }
+
+    /// Names the client of a session ([`LockTable::give_name`]).
+    pub fn give_name(&mut self, session: SessionId, name: &str) -> bool {
+        self.known.table.give_name(session, name)
     }
 
     /// Returns the findings of the locks.

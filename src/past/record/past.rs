@@ -432,6 +432,7 @@ fn last_leader(
 fn tenure(leader: &PastContender) -> Departure {
     let at = leader.ended.map_or(leader.known_until, |ended| ended.after);
     let client = ClientIdentity {
+        given: None,
         name: leader.client_name.as_deref().map(Into::into),
         address: leader.client.as_deref().map(Into::into),
         last_listed: Some(at),

@@ -89,6 +89,7 @@ fn command(text: &str) -> Result<PreparedCommand, String> {
         variables: Vec::new(),
         output: CommandOutput::Pane,
         timeout: TIME_LIMIT,
+        names: None,
     })
 }
 

@@ -1,7 +1,9 @@
 //! Work in the background that the loop starts: carries out confirmed deletions, reads the audit
-//! log, reads a node for its page, and reads the console's options again while it runs.
+//! log, reads a node for its page and nodes for the tree, and reads the console's options again while
+//! it runs.
 //!
-//! Deletions and nodes have sessions of their own.
+//! Deletions, nodes and the tree have sessions of their own. That of the tree ends when its screen is
+//! left.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -9,11 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use super::app::{AuditReading, ConfigChange, Event, sentence};
+use super::app::{AuditReading, ConfigChange, Event, TreeAnswer, TreeWish, sentence};
 use super::theme::Palette;
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::ZnodePath;
@@ -25,7 +27,7 @@ use lockscope_live::admin::{
 };
 use lockscope_live::observe::ObserveOptions;
 use lockscope_live::zk::survey::SurveyOptions;
-use lockscope_live::zk::{ConnectOptions, EnsembleAddress, NodeReading};
+use lockscope_live::zk::{ConnectOptions, EnsembleAddress, NodeReading, PacedReader};
 use lockscope_live::{admin, zk};
 use lockscope_model::queue::{Mute, MuteScope};
 use lockscope_model::report::ReportedEnsemble;
@@ -296,6 +298,103 @@ impl NodeReader {
             Ok(read) => read.map_err(|error| failed(&error.to_string())),
             Err(_) => Err(failed("the servers gave no answer in time")),
         }
+    }
+}
+
+/// Answers that wait for the console. There is one wish at a time.
+const MAX_QUEUED_ANSWERS: usize = 2;
+
+/// Reads what the screen wishes. A new wish takes the place of one whose turn has not come. Dropping
+/// it ends the reading.
+#[derive(Debug)]
+pub struct TreeReader {
+    wishes: watch::Sender<Option<(u64, TreeWish)>>,
+    answers: mpsc::Receiver<Event>,
+    _task: JoinSet<()>,
+}
+
+impl TreeReader {
+    pub fn start(connection: ConnectOptions) -> Self {
+        let session_timeout = connection.session_timeout.min(MAX_SESSION_TIMEOUT);
+        let (wishes, next_wish) = watch::channel(None);
+        let (sender, answers) = mpsc::channel(MAX_QUEUED_ANSWERS);
+        let mut task = JoinSet::new();
+        task.spawn(serve(ConnectOptions { session_timeout, ..connection }, next_wish, sender));
+        Self { wishes, answers, _task: task }
+    }
+
+    /// Reads this, or ends the session.
+    pub fn ask(&self, wish: Option<(u64, TreeWish)>) {
+        self.wishes.send_replace(wish);
+    }
+
+    /// Waits for the next answer. Cancel safe.
+    pub async fn next(&mut self) -> Event {
+        match self.answers.recv().await {
+            Some(event) => event,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Fulfils wishes at the reader's pace until nobody has any more.
+async fn serve(
+    connection: ConnectOptions,
+    mut wishes: watch::Receiver<Option<(u64, TreeWish)>>,
+    answers: mpsc::Sender<Event>,
+) {
+    let mut reader: Option<PacedReader> = None;
+    while wishes.changed().await.is_ok() {
+        if wishes.borrow().is_some()
+            && let Some(reader) = &reader
+        {
+            reader.turn().await;
+        }
+        let Some((number, wish)) = wishes.borrow_and_update().clone() else {
+            close(reader.take()).await;
+            continue;
+        };
+        let answer = fulfil(&connection, &mut reader, &wish).await.unwrap_or_else(|why| {
+            TreeAnswer::Failed(format!("The tree cannot be read: {}.", why.trim_end_matches('.')))
+        });
+        if matches!(answer, TreeAnswer::Failed(_)) {
+            close(reader.take()).await;
+        }
+        if answers.send(Event::TreeRead { number, answer: Box::new(answer) }).await.is_err() {
+            break;
+        }
+    }
+    close(reader).await;
+}
+
+async fn close(reader: Option<PacedReader>) {
+    if let Some(reader) = reader {
+        zk::close_session(reader.into_client()).await;
+    }
+}
+
+/// Reads on the session, which is opened where there is none.
+async fn fulfil(
+    connection: &ConnectOptions,
+    reader: &mut Option<PacedReader>,
+    wish: &TreeWish,
+) -> Result<TreeAnswer, String> {
+    let reader = if let Some(reader) = reader {
+        reader
+    } else {
+        let client = zk::connect(connection).await.map_err(|error| error.to_string())?;
+        reader.insert(PacedReader::new(client))
+    };
+    let read = async {
+        Ok::<_, zookeeper_client::Error>(match wish {
+            TreeWish::Children(paths) => TreeAnswer::Children(reader.children(paths).await?),
+            TreeWish::Stats(paths) => TreeAnswer::Stats(reader.stats(paths).await?),
+            TreeWish::Data(paths) => TreeAnswer::Data(reader.data(paths).await?),
+        })
+    };
+    match timeout(MAX_READING_TIME, read).await {
+        Ok(read) => read.map_err(|error| error.to_string()),
+        Err(_) => Err("the servers gave no answer in time".to_owned()),
     }
 }
 

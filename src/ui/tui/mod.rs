@@ -70,7 +70,7 @@ use self::app::Tour;
 use self::ensemble_watch::{EnsembleWatches, Followed};
 use self::past_writer::{LivePast, PastWriter};
 use app::{App, Event, FleetSide, Replay, Settings, Travel};
-use background::{DeletionRunner, NodeReader};
+use background::{DeletionRunner, NodeReader, TreeReader};
 use live_parts::{FleetTasks, Sources};
 use lockscope_base::time::now;
 use lockscope_base::znode::{Timestamp, ZnodePath};
@@ -261,6 +261,7 @@ async fn show(
         )
         .guarded_by(options.guard.filter(|_| is_open)),
         nodes: NodeReader::new(options.observe.connection.clone()),
+        tree: Some(TreeReader::start(options.observe.connection.clone())),
         source,
         notes: options.notes,
         audit_log: options.settings.audit_log,

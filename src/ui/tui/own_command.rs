@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::keymap::key::Key;
 use super::screen::Screen;
+use lockscope_base::znode::SessionId;
 
 #[cfg(test)]
 mod tests;
@@ -126,6 +127,8 @@ pub struct OwnCommand {
     pub output: CommandOutput,
     /// How long the program may run in a pane.
     pub timeout: Duration,
+    /// Whether the first line of its output names the client.
+    pub names_client: bool,
 }
 
 /// A command with the values of a row.
@@ -143,6 +146,8 @@ pub struct PreparedCommand {
     pub output: CommandOutput,
     /// How long it may run, unless it has the terminal.
     pub timeout: Duration,
+    /// The session whose client the first line of its output names.
+    pub names: Option<SessionId>,
 }
 
 impl OwnCommand {
@@ -151,7 +156,8 @@ impl OwnCommand {
         let (program, arguments, variables) =
             self.filled(values).map_err(|why| format!("`{}` was not run: {why}.", self.name))?;
         let (name, output, timeout) = (self.name.clone(), self.output, self.timeout);
-        Ok(PreparedCommand { name, program, arguments, variables, output, timeout })
+        let names = values.of.filter(|_| self.names_client);
+        Ok(PreparedCommand { name, program, arguments, variables, output, timeout, names })
     }
 
     #[expect(clippy::type_complexity, reason = "taken apart at once")]
@@ -213,12 +219,14 @@ pub enum OwnValue {
     Client,
     /// That address without its port.
     ClientHost,
+    /// The name that a command has given to that client.
+    Name,
     /// The name of the context.
     Context,
 }
 
 impl OwnValue {
-    pub const ALL: [Self; 5] = [Self::Path, Self::Session, Self::Client, Self::ClientHost, Self::Context];
+    pub const ALL: [Self; 6] = [Self::Path, Self::Session, Self::Client, Self::ClientHost, Self::Name, Self::Context];
 
     /// Returns the name in the config file, with its braces.
     pub const fn place(self) -> &'static str {
@@ -227,6 +235,7 @@ impl OwnValue {
             Self::Session => "{session}",
             Self::Client => "{client}",
             Self::ClientHost => "{client_host}",
+            Self::Name => "{name}",
             Self::Context => "{context}",
         }
     }
@@ -238,6 +247,7 @@ impl OwnValue {
             Self::Session => "LOCKSCOPE_SESSION",
             Self::Client => "LOCKSCOPE_CLIENT",
             Self::ClientHost => "LOCKSCOPE_CLIENT_HOST",
+            Self::Name => "LOCKSCOPE_NAME",
             Self::Context => "LOCKSCOPE_CONTEXT",
         }
     }
@@ -247,6 +257,7 @@ impl OwnValue {
             Self::Path => "this row has no node",
             Self::Session => "no session belongs to this row",
             Self::Client | Self::ClientHost => "the servers do not report it",
+            Self::Name => "no command with names-client has named it",
             Self::Context => "no context of the config file is in force",
         }
     }
@@ -262,11 +273,12 @@ impl OwnValue {
                 | Screen::Waits
                 | Screen::Timeline
                 | Screen::History
+                | Screen::Tree
         );
         match self {
             Self::Path if matches!(screen, Screen::Audit | Screen::Node) => true,
             Self::Path => has_sessions && !matches!(screen, Screen::Sessions | Screen::Waits),
-            Self::Session | Self::Client | Self::ClientHost => has_sessions,
+            Self::Session | Self::Client | Self::ClientHost | Self::Name => has_sessions,
             Self::Context => true,
         }
     }
@@ -279,6 +291,9 @@ pub struct OwnValues {
     pub session: Option<String>,
     pub client: Option<String>,
     pub client_host: Option<String>,
+    pub name: Option<String>,
+    /// The session itself.
+    pub of: Option<SessionId>,
     pub context: Option<String>,
 }
 
@@ -289,6 +304,7 @@ impl OwnValues {
             OwnValue::Session => &self.session,
             OwnValue::Client => &self.client,
             OwnValue::ClientHost => &self.client_host,
+            OwnValue::Name => &self.name,
             OwnValue::Context => &self.context,
         };
         known.as_deref().filter(|known| !known.is_empty())

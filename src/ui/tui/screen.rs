@@ -25,6 +25,7 @@ pub enum Screen {
     Contend,
     Timeline,
     Audit,
+    Tree,
     Node,
     History,
     Comparison,

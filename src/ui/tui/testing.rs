@@ -7,6 +7,7 @@ pub mod live_past;
 pub mod recording;
 pub mod servers;
 pub mod stepped;
+pub mod tree;
 
 use std::cell::RefCell;
 

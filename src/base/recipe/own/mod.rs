@@ -1,6 +1,7 @@
 //! The user's own recipes: the names of an application's lock nodes and their meaning.
 
 mod pattern;
+mod suggest;
 
 use std::sync::{Mutex, PoisonError};
 

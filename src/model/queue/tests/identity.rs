@@ -54,6 +54,7 @@ fn survey_watched(
 
 fn named(name: &str, session: i64, last_listed: Option<Timestamp>) -> ClientIdentity {
     ClientIdentity {
+        given: None,
         name: Some(name.into()),
         address: Some(format!("10.0.0.{session}:4000").into()),
         last_listed,

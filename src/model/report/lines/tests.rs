@@ -119,6 +119,7 @@ fn acquired() -> Happening {
         contender: Some(ContenderId { node: "db_lock_0000000042".into(), czxid: Zxid(77) }),
         session: Some(SessionId(0x1b)),
         client: ClientIdentity {
+            given: None,
             name: Some("worker\u{1b}-3".into()),
             address: Some("10.0.4.17:51586".into()),
             last_listed: Some(Timestamp(1_714_574_457_250)),

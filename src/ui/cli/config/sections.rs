@@ -407,7 +407,8 @@ fn read_screen(
 /// How long a program may run in a pane unless the file says otherwise.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 
-const COMMAND_KEYS: [&str; 8] = ["key", "name", "screens", "run", "confirm", "output", "shell", "timeout"];
+const COMMAND_KEYS: [&str; 9] =
+    ["key", "name", "screens", "run", "confirm", "output", "shell", "timeout", "names-client"];
 
 /// Reads all `[[command]]` tables, in order. A wrong one is left out, or stays as it is in
 /// `earlier`.
@@ -499,10 +500,17 @@ fn read_command(table: &DeTable<'_>, all: &Spanned<DeValue<'_>>, mistakes: &mut 
         Some(other) => Err(format!("{other:?} is not known: \"pane\" and \"terminal\" are")),
     };
     let output = checked(table, all, "output", output, mistakes)?;
+    let names_client = field::<bool>(table, "names-client", mistakes).ok()?.unwrap_or(false);
+    let is_read = if names_client && output == CommandOutput::Terminal {
+        Err("names-client needs the output in a pane: the terminal keeps it".to_owned())
+    } else {
+        Ok(())
+    };
+    checked(table, all, "names-client", is_read, mistakes)?;
     let timeout = field::<String>(table, "timeout", mistakes).ok()?;
     let timeout = timeout.map_or(Ok(USUAL_TIMEOUT), |timeout| options::parse_duration(&timeout));
     let timeout = checked(table, all, "timeout", timeout, mistakes)?;
-    Some(OwnCommand { name, key, screens, run, confirm, output, timeout })
+    Some(OwnCommand { name, key, screens, run, confirm, output, timeout, names_client })
 }
 
 /// Records the error at the entry with this key.
@@ -535,7 +543,8 @@ mod tests {
         assert_eq!(config.mistakes, []);
         let [command] = &config.commands[..] else { panic!("{:?}", config.commands) };
         assert_eq!((&*command.name, command.confirm, command.timeout.as_secs()), ("jstack", false, 30));
-        assert_eq!(command.screens.len(), 7, "those with sessions: {:?}", command.screens);
+        assert!(!command.names_client && parsed(&format!("{GOOD}names-client = true")).commands[0].names_client);
+        assert_eq!(command.screens.len(), 8, "those with sessions: {:?}", command.screens);
         let more = "screens = ['queue']\noutput = 'terminal'\nconfirm = true\ntimeout = '2m'\n";
         let config = parsed(&format!("{GOOD}{more}"));
         assert_eq!(config.mistakes, []);
@@ -578,6 +587,8 @@ mod tests {
             (with("screens", "5"), 5, "list of names"),
             (with("output", "'file'"), 5, "\"pane\" and \"terminal\" are"),
             (with("timeout", "'soon'"), 5, "number and its unit"),
+            (with("names-client", "1"), 5, "expected a boolean"),
+            (with("names-client", "true\noutput = 'terminal'"), 5, "needs the output in a pane"),
             ("[[command]]\nname = 'a'\nrun = 'a'".to_owned(), 1, "a command needs a key"),
             ("[[command]]\nkey = 'T'\nrun = 'a'".to_owned(), 1, "a command needs a name"),
             ("[[command]]\nkey = 'T'\nname = 'a'".to_owned(), 1, "a command needs run"),

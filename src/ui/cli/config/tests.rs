@@ -360,3 +360,15 @@ fn expectations_of_elections_are_read_in_order() {
     assert_eq!((second.held_at_most, second.is_of_elections()), (Some(std::time::Duration::from_secs(600)), false));
     assert_eq!((config.flapping.changes, config.flapping.within.as_secs()), (3, 600));
 }
+
+#[test]
+fn a_suggested_recipe_can_be_read_and_reads_its_nodes() {
+    let parent = ZnodePath::new("/apps/my \"tickets\"").unwrap();
+    let names = ["t\\{1}-0000000001", "t\\{1}-0000000002"];
+    let suggested = Classifier::default().suggested(&parent, names.into_iter()).unwrap();
+    let lines = lockscope_base::recipe::Definition { persistent: true, ..suggested }.in_config().unwrap();
+    let config = parsed(&lines.join("\n"));
+    let classifier = Classifier::default().with_recipes(&config.recipes);
+    let read = classifier.classify(&parent.child(names[1])).unwrap();
+    assert_eq!((read.recipe, read.needs_ephemeral()), (Recipe::Own(config.recipes[0]), false));
+}

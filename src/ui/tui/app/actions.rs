@@ -22,7 +22,7 @@ use super::{
 use crate::tui::keymap::{Command, FixedKey};
 use crate::tui::own_command::{CommandOutput, OwnCommand, OwnValues, PreparedCommand, host_of};
 use crate::tui::page::{BORDER, Scroll};
-use lockscope_base::znode::{Timestamp, ZnodePath, escaped, must_be_escaped};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, escaped, must_be_escaped};
 use lockscope_live::admin::ProductionMark;
 use lockscope_live::observe::Observed;
 use lockscope_model::diagnose::{EnsembleClaims, TableAt, crossed_now};
@@ -36,6 +36,7 @@ impl App {
     pub(super) fn run(&mut self, command: Command, argument: Option<&str>) -> Update {
         let leads_to_ensemble = command.changes_ensemble()
             || command.notes()
+            || command == Command::FindNode
             || matches!(command, Command::Go(Screen::Node | Screen::Audit | Screen::Contend | Screen::Comparison));
         if let Some(why) = self.shown.refusal().filter(|_| leads_to_ensemble) {
             return self.refuse(self.settings.bindings.fill(why));
@@ -69,6 +70,8 @@ impl App {
             Command::Go(Screen::Queue) => self.go_to_queue(),
             Command::Go(Screen::History) => self.go_to_history(),
             Command::Go(Screen::Audit) => return self.open_audit(),
+            Command::Go(Screen::Tree) => self.open_tree(argument),
+            Command::FindNode => self.find_node(argument),
             Command::Go(Screen::Node) => return self.open_node_of_row(argument),
             Command::Go(Screen::Session) => self.open_session_of_row(argument),
             Command::Go(screen) if screen.list().is_none() => self.toggle(screen),
@@ -344,6 +347,8 @@ impl App {
             session: session.map(|session| session.to_string()),
             client: address.map(str::to_owned),
             client_host: address.map(|address| host_of(address).to_owned()),
+            name: session.and_then(|session| self.world().table().clients().given_name(session)).map(str::to_owned),
+            of: session,
             context,
         }
     }
@@ -404,6 +409,10 @@ impl App {
                 let text = end.sentence(shown.name());
                 let is_good = end.is_good();
                 shown.end(end, left_out);
+                let named = is_good.then(|| shown.named()).flatten();
+                if let Some((session, name)) = named {
+                    return self.client_named(session, name);
+                }
                 if !redraw {
                     let text = format!("{text} {}", self.settings.bindings.fill("{output} shows its output."));
                     if is_good { self.show_notice(text) } else { self.show_failure(text) }
@@ -414,6 +423,22 @@ impl App {
                 if end.is_good() { self.show_notice(text) } else { self.show_failure(text) }
             }
         }
+        Update::redraw()
+    }
+
+    /// Keeps the name that a command has given to the client of a session, or says why not.
+    fn client_named(&mut self, session: SessionId, name: Option<String>) -> Update {
+        let Some(name) = name else {
+            return self
+                .refuse("The first line of the output is no name: it is empty, or has hidden characters.".to_owned());
+        };
+        let mut is_kept = true;
+        self.each_world(|world| is_kept &= world.give_name(session, &name));
+        if !is_kept {
+            return self
+                .refuse("Too many clients have names of yours: those of ended sessions are dropped first.".to_owned());
+        }
+        self.show_notice(format!("The client of {session} is *{} now.", escaped(&name)));
         Update::redraw()
     }
 

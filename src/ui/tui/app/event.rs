@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{CommandReport, ConfigChange, EnsembleReport, Filter, FleetSide, ScreenWorld, Tour};
+use super::{CommandReport, ConfigChange, EnsembleReport, Filter, FleetSide, ScreenWorld, Tour, TreeAnswer, TreeWish};
 use crate::tui::keymap::key::{Key, Mouse};
 use crate::tui::own_command::PreparedCommand;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
@@ -73,6 +73,11 @@ pub enum Event {
     NodeRead {
         path: ZnodePath,
         read: NodeRead,
+    },
+    /// The result of an [`Effect::ReadTree`] with that number.
+    TreeRead {
+        number: u64,
+        answer: Box<TreeAnswer>,
     },
     /// A command of an [`Effect::RunCommand`] reports.
     Command(Box<CommandReport>),
@@ -147,6 +152,8 @@ pub enum Effect {
     ReadAudit,
     /// Read a node: its stat, its ACL and its data.
     ReadNode(ZnodePath),
+    /// Read for the tree, or end its session. The latest wish counts.
+    ReadTree(Option<(u64, TreeWish)>),
     /// Run a program. At most one has a pane, and at most one has the terminal.
     RunCommand(Box<PreparedCommand>),
     /// Kill the program whose output goes to the pane.

@@ -168,9 +168,9 @@ impl<'f> Matching<'f> {
         }
     }
 
-    /// Searches a client's name and address.
+    /// Searches a client's names and address.
     pub fn client(&mut self, client: &ClientIdentity) -> &mut Self {
-        self.texts(client.name.iter().chain(&client.address).map(|text| &**text))
+        self.texts(client.name.iter().chain(&client.given).chain(&client.address).map(|text| &**text))
     }
 
     /// Searches bytes that may be text. Replaces invalid UTF-8 before the search.
@@ -349,9 +349,12 @@ impl Matching<'_> {
         self.figure(|| exact_time(at, true)).figure(|| exact_time(at, false))
     }
 
-    /// Searches the current or last known address of a session's client.
+    /// Searches the current or last known address of a session's client, and the name that the user gave
+    /// it.
     fn address_of(&mut self, session: Option<SessionId>, table: &LockTable) -> &mut Self {
-        self.texts(session.and_then(|session| table.clients().address_of(session)))
+        let clients = table.clients();
+        self.texts(session.and_then(|session| clients.given_name(session)));
+        self.texts(session.and_then(|session| clients.address_of(session)))
     }
 
     /// Searches what does not depend on the contender's position: its node, session, data and

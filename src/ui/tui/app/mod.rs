@@ -54,6 +54,7 @@ mod settings;
 mod shown;
 mod timeline;
 mod tour;
+mod tree;
 mod world;
 
 use self::contend::TestClients;
@@ -105,7 +106,7 @@ pub use lists::waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use lists::{
     AuditColumn, AuditEntries, ClientColumn, Clients, EnsembleColumn, Ensembles, HistoryColumn, HistoryId, HistoryList,
     HistoryRow, LockColumn, LockList, LockRow, PlaceColumn, QueueColumn, QueueList, QueueRow, SessionColumn,
-    SessionList, SessionPlaceRow, SessionPlaces, TimelineColumn, TimelineList, WaitList,
+    SessionList, SessionPlaceRow, SessionPlaces, TimelineColumn, TimelineList, TreeColumn, TreeList, WaitList,
 };
 pub use navigation::Cursors;
 pub use own_output::{CommandEnd, CommandReport, MAX_OUTPUT_BYTES};
@@ -116,6 +117,7 @@ pub use settings::{ConfigChange, KnownContext, ScreenChoices, ScreensChosen, Set
 pub use shown::{Paused, PlaySpeed, Replay, ReplayedFile, replay_sentence};
 pub use timeline::TimelineEntry;
 pub use tour::Tour;
+pub use tree::{ChildStat, ChildState, SearchEnd, Tree, TreeAnswer, TreeRow, TreeWish};
 pub use world::ScreenWorld;
 
 #[cfg(test)]
@@ -157,6 +159,7 @@ pub struct App {
     ensembles: Option<Box<WatchedEnsembles>>,
     own_runs: Box<OwnRuns>,
     noted: Box<NotedFindings>,
+    tree: Box<Tree>,
 }
 
 impl App {
@@ -186,6 +189,7 @@ impl App {
             ensembles: None,
             own_runs: Box::default(),
             noted: Box::new(NotedFindings::new(now)),
+            tree: Box::default(),
         };
         app.arrange();
         ScreensChosen::apply(&ScreensChosen::default(), &mut app);
@@ -240,6 +244,7 @@ impl App {
             Event::DeletionProgressed(done) => self.deletion_progressed(done),
             Event::DeletionDone(done) => self.deletion_done(done),
             Event::NodeRead { path, read } => self.node_read(&path, read),
+            Event::TreeRead { number, answer } => self.tree_read(number, *answer),
             Event::Command(report) => self.command_reported(*report),
             Event::AuditRead(reading) => self.audit_read(*reading),
             Event::ObserverEnded => {
@@ -293,6 +298,7 @@ impl App {
         if std::mem::replace(&mut self.watchers_wanted, wanted) != wanted {
             update.effects.push(Effect::LookAtWatchers(wanted));
         }
+        update.effects.extend(self.read_tree());
         update.effects.extend(self.compare_members_if_due());
         if looked {
             update.effects.extend(self.ask_for_last_leaders());
@@ -549,6 +555,29 @@ impl App {
             return Update::default();
         }
         Update { redraw: true, effects: self.test_clients.set_idle(true, now) }
+    }
+}
+
+impl App {
+    /// Takes an answer about the tree in.
+    fn tree_read(&mut self, number: u64, answer: TreeAnswer) -> Update {
+        let before = self.tree.listed_at;
+        let select = self.tree.answered(number, answer, self.wall);
+        self.cursors.tree = select.map_or_else(|| self.cursors.tree.clone(), Cursor::on);
+        if self.tree.search.is_none() && before.is_none() && self.tree.listed_at.is_some() {
+            let (path, names) = (&self.tree.path, self.tree.names());
+            self.tree.suggested = self.live.table().suggested_recipe(path, names);
+        }
+        Update { redraw: self.navigation.screen == Screen::Tree, effects: Vec::new() }
+    }
+
+    /// Asks for what the tree lacks while it is shown, and ends its session when it is left.
+    fn read_tree(&mut self) -> Option<Effect> {
+        if self.navigation.screen != Screen::Tree || self.shown.is_past() {
+            return self.tree.stop_reading().then_some(Effect::ReadTree(None));
+        }
+        let (top, rows) = (self.cursors.tree.top(), self.layout().map_or(0, |layout| layout.rows().1));
+        self.tree.next_wish(top..top + rows).map(|wish| Effect::ReadTree(Some(wish)))
     }
 }
 

@@ -16,7 +16,9 @@ use super::lists::HistoryId;
 use super::lists::sessions::SessionPlace;
 use super::lists::waits::WaitId;
 use super::pages::SideOf;
-use super::{App, Cursor, Effect, EnsembleListId, Filter, OpenNode, Pane, Rows, Screen, TimelineEntry, Update};
+use super::{
+    App, Cursor, Effect, EnsembleListId, Filter, OpenNode, Pane, PromptPurpose, Rows, Screen, TimelineEntry, Update,
+};
 use crate::tui::keymap::FixedKey;
 use crate::tui::page::{Line, Scroll};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
@@ -104,6 +106,8 @@ pub struct Cursors {
     pub timeline: Cursor<u64>,
     pub audit: Cursor<String>,
     pub history: Cursor<HistoryId>,
+    /// The selected row of the tree, by its number in the listing.
+    pub tree: Cursor<u32>,
 }
 
 impl Default for Cursors {
@@ -119,6 +123,7 @@ impl Default for Cursors {
             timeline: Cursor::last(),
             audit: Cursor::last(),
             history: Cursor::last(),
+            tree: Cursor::first(),
         }
     }
 }
@@ -544,6 +549,58 @@ impl App {
     }
 }
 
+impl App {
+    /// Opens the tree at the typed path, or where it was left. On the tree itself, reads it again.
+    pub(super) fn open_tree(&mut self, typed: Option<&str>) {
+        match typed.map(ZnodePath::new) {
+            Some(Err(error)) => self.show_failure(error.to_string()),
+            Some(Ok(path)) => self.open_tree_at(path, None),
+            None if self.screen() != Screen::Tree && self.tree.search.is_some() => self.go(Screen::Tree),
+            None => {
+                let select = self.selected_child().map(|row| row.name.to_owned());
+                self.open_tree_at(self.tree.path.clone(), select);
+            }
+        }
+    }
+
+    /// Opens a node of the tree, whose children are read anew.
+    pub(super) fn open_tree_at(&mut self, path: ZnodePath, select: Option<String>) {
+        let left = self.place();
+        self.tree.open(path, select);
+        self.cursors.tree = Cursor::first();
+        self.go_from(left, Screen::Tree);
+    }
+
+    /// Looks for nodes below the open node of the tree.
+    pub(super) fn find_node(&mut self, text: Option<&str>) {
+        let Some(text) = text else { return self.footer.ask(PromptPurpose::Command, "find-node ") };
+        let filter = Filter::new(text);
+        if let Some(wrong) = filter.wrong() {
+            return self.show_failure(wrong.to_owned());
+        }
+        self.tree.find(filter);
+        self.cursors.tree = Cursor::first();
+    }
+
+    /// Ends the search in the tree, or goes up. Returns `false` where neither is possible.
+    fn go_up_tree(&mut self) -> bool {
+        let is_there = self.screen() == Screen::Tree && !self.shown.is_past();
+        let is_up = is_there && (self.tree.end_search() || self.tree.go_up());
+        if is_up && self.tree.all() == 0 {
+            self.cursors.tree = Cursor::first();
+        }
+        is_up
+    }
+
+    /// Goes into the selected node of the tree, also where it is a lock. Returns `false` elsewhere.
+    fn go_down_tree(&mut self) -> bool {
+        let selected = self.selected_child().filter(|_| self.screen() == Screen::Tree);
+        let Some(path) = selected.map(|row| self.tree.path_of(row)) else { return false };
+        self.open_tree_at(path, None);
+        true
+    }
+}
+
 /// Parses a session id as the screen shows it, with or without its `0x`.
 fn session_id(text: &str) -> Option<SessionId> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
@@ -553,7 +610,7 @@ fn session_id(text: &str) -> Option<SessionId> {
 impl App {
     pub(super) fn left(&mut self) {
         match self.focused_list() {
-            Some(list) if list.move_sideways(self, false) || self.is_at_the_top() => {}
+            Some(list) if self.go_up_tree() || list.move_sideways(self, false) || self.is_at_the_top() => {}
             None if self.navigation.pane != Pane::List => self.navigation.turn_pane(false),
             _ => self.leave(),
         }
@@ -567,7 +624,7 @@ impl App {
 
     pub(super) fn right(&mut self) {
         match self.focused_list() {
-            Some(list) if !list.move_sideways(self, true) => list.open(self),
+            Some(list) if !self.go_down_tree() && !list.move_sideways(self, true) => list.open(self),
             None if self.navigation.screen.panes().last() != Some(self.navigation.pane) => {
                 self.navigation.turn_pane(true);
             }
@@ -611,7 +668,7 @@ impl App {
             self.deletions.tags.clear();
         } else if self.is_narrowed() {
             self.look_for("");
-        } else {
+        } else if !self.go_up_tree() {
             self.leave();
         }
     }

@@ -6,6 +6,8 @@ use crate::tui::keymap::{Bindings, Command, FixedKey};
 use crate::tui::own_command::PreparedCommand;
 use crate::tui::page::help::ProgramEnding;
 use crate::tui::page::{Line, Page, PageWriter, Scroll, help};
+use lockscope_base::znode::SessionId;
+use lockscope_model::queue::ClientIdentity;
 use lockscope_model::text::Charset;
 
 /// The most bytes of output that are kept of one command.
@@ -66,6 +68,7 @@ pub enum CommandReport {
 pub struct OwnOutput {
     name: String,
     shown: String,
+    names: Option<SessionId>,
     lines: Vec<Vec<u8>>,
     bytes: usize,
     left_out: u64,
@@ -83,6 +86,7 @@ impl OwnOutput {
         Self {
             name: command.name.clone(),
             shown: command.shown(),
+            names: command.names,
             lines: Vec::new(),
             bytes: 0,
             left_out: 0,
@@ -98,6 +102,12 @@ impl OwnOutput {
 
     pub fn is_running(&self) -> bool {
         self.end.is_none()
+    }
+
+    /// Returns the session whose client the first line names, and the name, unless the line is none.
+    pub fn named(&self) -> Option<(SessionId, Option<String>)> {
+        let name = self.lines.first().and_then(|line| ClientIdentity::name_in_output(line));
+        Some((self.names?, name.map(str::to_owned)))
     }
 
     /// Adds output. The newest is left out beyond the limits.
@@ -186,6 +196,7 @@ mod tests {
             variables: Vec::new(),
             output: CommandOutput::Pane,
             timeout: Duration::from_secs(30),
+            names: None,
         })
     }
 

@@ -28,6 +28,7 @@ use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 use lockscope_lab::demo::TourStep;
 use lockscope_model::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockEvent, LockId, LockQueue};
 use lockscope_model::text::human::{count, duration, plural};
+use lockscope_model::text::{Keep, cut};
 
 /// Lines of the list that stay visible above a plan, unless the terminal is low.
 const MIN_LIST_LINES: u16 = 6;
@@ -718,9 +719,41 @@ impl App {
         if let Some(open) = &self.navigation.node {
             let read = open.read.as_ref().map(|(at, read)| (*at, read.as_ref().map(|read| (**read).as_ref())));
             let again = &self.settings.bindings.name(Command::Go(Screen::Node));
-            node::write(&mut page, &ReadNode { path: open.path.as_str(), read, utc: self.settings.utc, again });
+            let clients = self.world().table().clients();
+            let told = self.world().table().view().watchers_of(&open.path);
+            let named = told.map(|told| {
+                let named = |session: &SessionId| clients.identity(*session).in_sentence(self.now());
+                (told.sessions.iter().map(named).collect::<Vec<_>>(), told.whole)
+            });
+            let watchers = named.as_ref().map(|(named, whole)| (&**named, *whole));
+            let (path, utc) = (open.path.as_str(), self.settings.utc);
+            node::write(&mut page, &ReadNode { path, read, utc, watchers, again });
         }
         Page::new("Node", node::COLUMNS, page.lines())
+    }
+
+    /// The selected node of the tree, and the recipe that would read the rows.
+    pub(super) fn tree_page(&self, area: Area) -> Page {
+        let mut page = self.writer(Columns::FACTS, area);
+        let (tree, bindings) = (self.tree(), &self.settings.bindings);
+        if let Some(path) = self.selected_child().map(|row| tree.path_of(row)) {
+            page.line("node", path.as_str(), Keep::End, Tone::Strong);
+            if self.world().table().find(&path, None).is_some() {
+                page.fact("lock", &bindings.fill("{open} opens its queue, {right} its nodes"), Tone::Text);
+            }
+        }
+        if let Some(lines) = tree.suggestion() {
+            let what = "The children look like a lock of no known recipe. In the config file, this would read them:";
+            page.fact("recipe", what, Tone::Careful);
+            for line in lines {
+                let line = cut(&line, page.text_columns(), Keep::Start, self.charset());
+                page.harmless("", line, Tone::Text);
+            }
+        }
+        if !self.shown.is_past() {
+            page.fact("find", &bindings.fill("{find-node} TEXT looks in names and data below this node"), Tone::Dim);
+        }
+        Page::new("Details", Columns::FACTS, page.lines())
     }
 
     /// The selected ensemble: its connection, and its findings.

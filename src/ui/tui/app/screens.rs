@@ -3,7 +3,7 @@
 use super::list::List;
 use super::lists::{
     AuditEntries, Clients, Ensembles, HistoryList, LockList, QueueList, SessionList, SessionPlaces, TimelineList,
-    WaitList,
+    TreeList, WaitList,
 };
 use super::{App, Area};
 use crate::tui::keymap::{Command, CommandEntry, entry_of};
@@ -58,7 +58,7 @@ const OF_NODE: &[Command] = &[Command::Go(Screen::Session), Command::Go(Screen::
 const OF_PICTURE: &[Command] = &[Command::Picture, Command::Large];
 
 /// Every screen, in the order of the tabs and of Help.
-pub static SCREENS: [ScreenEntry; 16] = [
+pub static SCREENS: [ScreenEntry; 17] = [
     ScreenEntry {
         has_tab: true,
         panes: &[(Pane::Findings, App::ensemble_page), (Pane::Events, App::ensemble_events_page)],
@@ -146,6 +146,13 @@ pub static SCREENS: [ScreenEntry; 16] = [
         ..ScreenEntry::new(Screen::Audit, "Audit", Content::List(&AuditEntries))
     },
     ScreenEntry {
+        has_tab: true,
+        panes: &[(Pane::Details, App::tree_page)],
+        commands: &[OF_LIST, SORTED, WITH_PANES, OF_NODE, &[Command::FindNode]],
+        ..ScreenEntry::new(Screen::Tree, "Tree", Content::List(&TreeList))
+    },
+    ScreenEntry {
+        shows_watchers: true,
         commands: &[&[Command::Go(Screen::Node), Command::Filter]],
         ..ScreenEntry::new(Screen::Node, "Node", Content::Text(App::node_page))
     },

@@ -406,6 +406,12 @@ impl ScreenWorld {
         self.live.learn_leaders(found);
     }
 
+    /// Names the client of a session, by a command of the user. Returns `false` where no more names are
+    /// kept.
+    pub fn give_name(&mut self, session: SessionId, name: &str) -> bool {
+        self.live.give_name(session, name)
+    }
+
     /// Checks for findings after changes. Findings that need only the nodes appear as soon as the
     /// nodes are read, unless there are 25,000 locks and contenders or more.
     ///

@@ -125,7 +125,7 @@ fn next_place(template: &str) -> Option<(&str, &str, &str)> {
 /// Keys of k9s, lazygit and less, each with a sentence that names the key to press here. A key that
 /// does something on a screen keeps doing that.
 const HABITS: &[(&[Key], &str)] = &[
-    (&[Key::Char('8'), Key::Char('9')], "The screens are {locks} to {audit}; {help} lists the others."),
+    (&[Key::Char('9')], "The screens are {locks} to {tree}; {help} lists the others."),
     (&[Key::Char('@')], "{audit} shows what this console has changed, and {timeline} what happened."),
     (
         &[Key::Char('A'), Key::Char('M'), Key::Char('O'), Key::Char('T')],
@@ -134,7 +134,10 @@ const HABITS: &[(&[Key], &str)] = &[
     (&[Key::Char('E'), Key::Ctrl('s')], "{export} writes what is shown to a JSON file."),
     (&[Key::Char('Q'), Key::Char('Z')], "{quit} ends the program."),
     (&[Key::Ctrl('k')], "{delete} shows the plan to delete what is selected, and asks."),
-    (&[Key::Ctrl('r'), Key::F(5)], "Everything here is live and needs no refresh; {redraw} redraws the screen."),
+    (
+        &[Key::Ctrl('r'), Key::F(5)],
+        "All is live and needs no refresh, but {tree} and {node} read a node again; {redraw} redraws the screen.",
+    ),
     (&[Key::Char('_'), Key::Char('+'), Key::Char('-')], "The panes size themselves: {pane} goes from one to the next."),
     (&[Key::Char('&')], "{filter} shows only the rows that match, {next-match} and {previous-match} go through them."),
     (&[Key::Char('f'), Key::Char('b')], "In a list {keys of page-down} pages down, and {keys of page-up} pages up."),

@@ -45,6 +45,8 @@ pub enum Command {
     Filter,
     /// Looks for a text in the locks and contenders of all ensembles.
     Find,
+    /// Looks for nodes below the open one of the tree.
+    FindNode,
     /// Goes to the next row or line that matches the search.
     NextMatch,
     PreviousMatch,
@@ -303,6 +305,9 @@ pub const SCREEN_COMMANDS: &[CommandEntry] = &[
     go(Screen::Contend, "contend", &[Key::Char('5')], "Test clients: a herd beside a chain"),
     go(Screen::Timeline, "timeline", &[Key::Char('6')], "What happened, newest last").also(&["events"]),
     go(Screen::Audit, "audit", &[Key::Char('7')], "What was deleted, by whom, and why").also(&["log"]),
+    go(Screen::Tree, "tree", &[Key::Char('8')], "The nodes below a path; there: read anew")
+        .takes("[PATH]", ArgumentKind::Node)
+        .also(&["browse"]),
     go(Screen::Node, "node", &[Key::Char('d')], "The node as it is: stat, ACL, data")
         .takes("[PATH]", ArgumentKind::Node)
         .also(&["describe", "yaml", "stat"])
@@ -409,6 +414,8 @@ const GROUPS: &[HelpGroup] = &[
                 .also(&["search", "grep"])
                 .hint("filter"),
             entry(Command::Find, "find", &[], "Look for it in all ensembles").takes("TEXT", ArgumentKind::Text),
+            entry(Command::FindNode, "find-node", &[], "In Tree: find names and data below it")
+                .takes("TEXT", ArgumentKind::Text),
             entry(Command::NextMatch, "next-match", &[Key::Char('n')], "To the next match"),
             entry(Command::PreviousMatch, "previous-match", &[Key::Char('N')], "To the previous match"),
             entry(Command::Sort, "sort", &[Key::Char('s')], "Sort by the next column, or by one or two")

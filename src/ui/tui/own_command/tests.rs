@@ -12,6 +12,7 @@ fn command(run: &[&str], shell: bool) -> Result<OwnCommand, String> {
         confirm: false,
         output: CommandOutput::Pane,
         timeout: Duration::from_secs(30),
+        names_client: false,
     })
 }
 
@@ -21,6 +22,8 @@ fn values() -> OwnValues {
         session: Some("0x1".to_owned()),
         client: Some("10.0.0.7:40312".to_owned()),
         client_host: Some("10.0.0.7".to_owned()),
+        name: Some("pod/a".to_owned()),
+        of: None,
         context: None,
     }
 }

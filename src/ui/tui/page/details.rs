@@ -362,7 +362,7 @@ pub fn in_a_line(table: &LockTable, lock: &LockQueue, now: Timestamp) -> Option<
 }
 
 fn tenure_in_a_line(tenure: &Departure, now: Timestamp) -> String {
-    let name = tenure.client.telling_name().or(tenure.client.address.as_deref());
+    let name = tenure.client.shown_name().or(tenure.client.address.as_deref());
     let of_session =
         || tenure.session.map_or_else(|| "nobody known".to_owned(), |session| format!("session {session}"));
     let who = name.map_or_else(of_session, |name| escaped(name).to_string());

@@ -19,6 +19,8 @@ const BYTES_PER_LINE: usize = 16;
 const FEW_BYTES_PER_LINE: usize = 8;
 /// Columns of a full line of the hex dump.
 const HEX_WIDTH: usize = 57;
+/// The most watchers that are named.
+const MAX_WATCHERS: usize = 50;
 /// The value of `ephemeralOwner` that marks container nodes.
 const CONTAINER: i64 = i64::MIN;
 
@@ -31,6 +33,9 @@ pub struct ReadNode<'a> {
     /// way.
     pub read: Option<(Timestamp, Result<Option<&'a NodeReading>, &'a String>)>,
     pub utc: bool,
+    /// Who watches it by getData or exists, as phrases, and whether all servers told; `None` where none
+    /// did.
+    pub watchers: Option<(&'a [String], bool)>,
     /// The key that reads it again.
     pub again: &'a str,
 }
@@ -45,6 +50,9 @@ pub fn write(page: &mut PageWriter, of: &ReadNode<'_>) {
             write_stat(page, &reading.stat, of.utc);
             page.blank();
             write_acl(page, reading.acl.as_ref());
+            if let Some((watchers, whole)) = of.watchers {
+                write_watchers(page, watchers, whole);
+            }
             page.blank();
             write_data(page, &reading.stat, reading.data.as_ref());
         }
@@ -90,10 +98,17 @@ fn count_signed(number: i32) -> String {
 fn ends_with(owner: Option<SessionId>) -> &'static str {
     match owner {
         None => "no session: it stays",
-        Some(SessionId(CONTAINER)) => "a container: goes when empty",
+        Some(owner) => special_owner(owner).map_or("the session whose end deletes it", |(_, meaning)| meaning),
+    }
+}
+
+/// Returns a word for an owner that is no session, and what it means.
+pub fn special_owner(owner: SessionId) -> Option<(&'static str, &'static str)> {
+    match owner.0 {
+        CONTAINER => Some(("container", "a container: goes when empty")),
         // The topmost byte marks TTL nodes, on servers that support them.
-        Some(SessionId(owner)) if owner >> 56 == -1 => "a time to live",
-        Some(_) => "the session whose end deletes it",
+        owner if owner >> 56 == -1 => Some(("ttl", "a time to live")),
+        _ => None,
     }
 }
 
@@ -115,6 +130,23 @@ fn write_acl(page: &mut PageWriter, acl: Result<&(Vec<ShownAclEntry>, usize), &S
     }
     if all > entries.len() {
         page.fact("", &format!("and {} more", count(all - entries.len())), Tone::Dim);
+    }
+}
+
+fn write_watchers(page: &mut PageWriter, watchers: &[String], whole: bool) {
+    let mut label = "watchers";
+    for watcher in watchers.iter().take(MAX_WATCHERS) {
+        page.fact(std::mem::take(&mut label), watcher, Tone::Text);
+    }
+    if watchers.is_empty() {
+        page.fact(std::mem::take(&mut label), "none of its data", Tone::Text);
+    }
+    let more = watchers.len().saturating_sub(MAX_WATCHERS);
+    if more > 0 {
+        page.fact("", &format!("and {} more", count(more)), Tone::Dim);
+    }
+    if !whole {
+        page.fact("", "not all servers told", Tone::Unsure);
     }
 }
 

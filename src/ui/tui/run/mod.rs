@@ -23,7 +23,7 @@ use ratatui::backend::Backend;
 use tokio::task::{AbortHandle, JoinSet, spawn_blocking};
 
 use super::app::{App, CommandEnd, EnsembleReport, Event, WatchedEnsembles};
-use super::background::{ConfigWatch, DeletionRunner, NodeReader, ReadAgain, WishedNote};
+use super::background::{ConfigWatch, DeletionRunner, NodeReader, ReadAgain, TreeReader, WishedNote};
 use super::command_runner::CommandRunner;
 use super::ensemble_watch::EnsembleBoard;
 use super::past_reader::PastReader;
@@ -118,6 +118,8 @@ pub struct Console<B: Backend, O> {
 pub struct ConsoleParts {
     pub deletions: DeletionRunner,
     pub nodes: NodeReader,
+    /// Reads the nodes of the tree.
+    pub tree: Option<TreeReader>,
     /// Reads the recording that is shown, or the past of the live locks.
     pub past: Option<PastReader>,
     /// Writes the live past.
@@ -277,6 +279,7 @@ where
             event = input.next(), if reads => LoopTurn::Input(event),
             (name, end) = self.terminal_use.returned() => LoopTurn::Returned(name, end),
             event = self.commands.next() => LoopTurn::Done(event),
+            event = tree_read(self.parts.tree.as_mut()) => LoopTurn::Done(event),
             Some(Ok(event)) = self.tasks.join_next() => LoopTurn::Done(event),
             () = until(tick) => LoopTurn::Tick,
             () = until(due) => LoopTurn::Due,
@@ -378,6 +381,14 @@ async fn later<F: Future>(from: Instant, what: F) -> F::Output {
     what.await
 }
 
+/// Waits for the next answer about the tree; forever without a reader.
+async fn tree_read(reader: Option<&mut TreeReader>) -> Event {
+    match reader {
+        Some(reader) => reader.next().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Waits for the next summaries of ensembles; forever where one ensemble is shown.
 async fn reported(board: Option<&EnsembleBoard>) -> Vec<EnsembleReport> {
     match board {
@@ -438,6 +449,11 @@ where
             }
             Effect::ReadNode(path) => {
                 self.tasks.spawn(self.parts.nodes.clone().read(path));
+            }
+            Effect::ReadTree(wish) => {
+                if let Some(tree) = &self.parts.tree {
+                    tree.ask(wish);
+                }
             }
             Effect::RunCommand(command) => match command.output {
                 CommandOutput::Pane => self.commands.start(*command),

@@ -264,7 +264,7 @@ pub fn who_is(view: View<'_>, session: SessionId, columns: usize) -> String {
 
 /// Identifies a client whose session has a column of its own; a sign where nothing else is known.
 pub fn client(view: View<'_>, client: &ClientIdentity, columns: usize) -> Cell {
-    if client.name.is_none() && client.address.is_none() {
+    if client.shown_name().is_none() && client.address.is_none() {
         return Cell::new(view.theme.signs.unknown, view.theme.dim);
     }
     let alone = ClientIdentity { session: None, ..client.clone() };

@@ -17,6 +17,7 @@ mod picture;
 mod queue;
 mod sessions;
 mod timeline;
+mod tree;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -27,7 +28,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::app::{
     App, Area, AuditEntries, Clients, Ensembles, FleetSide, HistoryList, LockList, MIN_TERMINAL, PAST_BAR_HEIGHT,
-    QueueList, Screen, SessionList, SessionPlaces, TimelineList, WaitList,
+    QueueList, Screen, SessionList, SessionPlaces, TimelineList, TreeList, WaitList,
 };
 use super::keymap::Command;
 use super::page::Columns;
@@ -97,6 +98,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Waits => list::draw(&WaitList, view, main, buffer),
         Screen::Timeline => list::draw(&TimelineList, view, main, buffer),
         Screen::Audit => list::draw(&AuditEntries, view, main, buffer),
+        Screen::Tree => list::draw(&TreeList, view, main, buffer),
         Screen::History => list::draw(&HistoryList, view, main, buffer),
         Screen::Comparison => comparison::draw(view, main, buffer),
         Screen::Node | Screen::Servers | Screen::Help | Screen::Unreadable | Screen::Output => {}

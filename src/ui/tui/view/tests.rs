@@ -16,6 +16,7 @@ mod replay;
 mod servers;
 mod snapshots;
 mod tour;
+mod tree;
 
 use std::time::Duration;
 

@@ -19,6 +19,7 @@ mod history;
 pub mod locks;
 pub mod queue;
 pub mod sessions;
+pub mod tree;
 pub mod waits;
 
 pub use super::contend::{ClientColumn, Clients};
@@ -29,4 +30,5 @@ pub use history::{
 pub use locks::{LockColumn, LockList, LockRow};
 pub use queue::{QueueColumn, QueueList, QueueRow};
 pub use sessions::{PlaceColumn, SessionColumn, SessionList, SessionPlaceRow, SessionPlaces};
+pub use tree::{TreeColumn, TreeList};
 pub use waits::WaitList;

@@ -344,7 +344,7 @@ impl<'a> WaitRowsBuilder<'a> {
     }
 
     fn name_of_holder(&self, lock: LockId, session: SessionId) -> Option<Arc<str>> {
-        self.table_at.table().identity_of_holder(lock, session).telling_name().map(Arc::from)
+        self.table_at.table().identity_of_holder(lock, session).shown_name().map(Arc::from)
     }
 
     /// Adds the locks that a session holds, and their waiters. `named` is the session's name in the

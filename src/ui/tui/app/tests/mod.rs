@@ -22,6 +22,7 @@ mod servers;
 mod session;
 mod tour;
 mod tour_left_alone;
+mod tree;
 mod typing;
 
 use std::time::Duration;

@@ -16,13 +16,13 @@ fn column_of(texts: &[String], wanted: &str) -> u16 {
 
 #[test]
 fn pressing_a_tab_opens_its_screen() {
-    let mut app = live(SIZE);
+    let mut app = live((100, 24));
     for (title, screen) in [("Timeline", Screen::Timeline), ("Help", Screen::Help), ("Locks", Screen::Locks)] {
         let tabs: Vec<String> = app.tabs().into_iter().map(|(_, text)| text).collect();
         press_at(&mut app, column_of(&tabs, title), 1);
         assert_eq!(app.screen(), screen);
     }
-    assert_eq!(press_at(&mut app, 79, 1), Update::default(), "behind the last tab");
+    assert_eq!(press_at(&mut app, 99, 1), Update::default(), "behind the last tab");
 }
 
 #[test]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::SIZE;
-use crate::tui::app::{App, CommandEnd, CommandReport, Effect, Event, Key, Screen, Update};
+use crate::tui::app::{App, CommandEnd, CommandReport, Effect, Event, Key, Rows, Screen, Update};
 use crate::tui::own_command::{CommandOutput, OwnCommand, OwnProgram};
 use crate::tui::testing::ensembles::three;
 use crate::tui::testing::recording::Replayed;
 use crate::tui::testing::servers::{Clients, surveyed};
-use crate::tui::testing::{at, live, press};
+use crate::tui::testing::{at, live, press, session};
 use lockscope_live::observe::Observed;
 use lockscope_model::queue::{Change, ConnectionState};
 use lockscope_model::server_view::{Connection, Listing};
@@ -25,6 +25,7 @@ fn own(name: &str, key: char, run: &[&str]) -> OwnCommand {
         confirm: false,
         output: CommandOutput::Pane,
         timeout: Duration::from_secs(30),
+        names_client: false,
     }
 }
 
@@ -186,4 +187,36 @@ fn in_the_list_of_ensembles_the_context_is_that_of_the_row() {
     assert_eq!(app.screen(), Screen::Ensembles);
     press(&mut app, "!");
     assert_eq!(app.screen(), Screen::Output, "it is reachable without an open ensemble");
+}
+
+#[test]
+fn a_command_names_the_client_of_the_row_in_all_lists_by_its_first_line() {
+    let names = OwnCommand { names_client: true, ..own("pod", 'T', &["pod", "{client_host}"]) };
+    let mut app = console(vec![names, own("logs", 'U', &["logs", "{name}"])]);
+    connected(&mut app, "10.0.3.17:49866");
+    assert_eq!(run(&press(&mut app, "U")), None);
+    assert!(notice(&app).contains("no command with names-client has named it"), "{}", notice(&app));
+    press(&mut app, "T1");
+    report(&mut app, CommandReport::Output(b"pod/billing-7c9\nmore\n".to_vec()));
+    report(&mut app, CommandReport::Ended { end: CommandEnd::Exited(0), left_out: 0 });
+    assert_eq!(notice(&app), "The client of 0x1000a2b3c40001b is *pod/billing-7c9 now.");
+    let clients = app.world().table().clients();
+    let client = clients.identity(session(0x1b));
+    assert_eq!(client.in_sentence(app.clock()), "*pod/billing-7c9 (10.0.3.17:49866)");
+    assert_eq!(clients.identity(session(0x1c)).given, None, "another session");
+    assert_eq!(run(&press(&mut app, "U")).unwrap(), "logs pod/billing-7c9");
+    press(&mut app, "1\n/billing-7c9\n");
+    assert_eq!(app.world().queue_rows().len(), 1, "the filter knows it, too");
+}
+
+#[test]
+fn a_failed_command_or_hidden_characters_name_nobody() {
+    let mut app = console(vec![OwnCommand { names_client: true, ..own("pod", 'T', &["pod", "{path}"]) }]);
+    for (output, end) in [(b"a\x1b[2J\n" as &[u8], 0), (b"pod/a\n", 1), (b"\n", 0)] {
+        press(&mut app, "1T1");
+        report(&mut app, CommandReport::Output(output.to_vec()));
+        report(&mut app, CommandReport::Ended { end: CommandEnd::Exited(end), left_out: 0 });
+        assert!(app.notice().unwrap().failed, "{output:?}");
+        assert_eq!(app.world().table().clients().given_name(session(0x1b)), None);
+    }
 }

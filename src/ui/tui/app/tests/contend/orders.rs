@@ -170,7 +170,7 @@ fn the_keys_of_clients_work_only_on_contend() {
         assert_eq!(press(&mut app, key).effects, [], "{key}");
     }
     let node = press(&mut app, "d");
-    assert!(matches!(node.effects[..], [Effect::ReadNode(_)]), "it shows a node there: {node:?}");
+    assert!(matches!(node.effects[..], [Effect::ReadNode(_), ..]), "it shows a node there: {node:?}");
     press(&mut app, "\u{1b}");
     assert_eq!(press(&mut app, ":stop\n").effects, []);
     assert_eq!(app.screen(), Screen::Locks);
