@@ -14,6 +14,9 @@ use lockscope_base::znode::{SessionId, Timestamp, escaped, must_be_escaped};
 /// Maximum length of a name, in bytes. Longer data is not taken for a name.
 const MAX_NAME_LENGTH: usize = 64;
 
+/// Before a name that a command of the user gave: no name in data begins with it.
+pub(super) const GIVEN_MARK: char = '*';
+
 /// Words that tell a node's state: `DistributedLock` for C# writes `ACQUIRED` into the node of every
 /// holder.
 const MARKERS: [&str; 7] = ["acquired", "released", "locked", "unlocked", "lock", "waiting", "held"];
@@ -34,7 +37,7 @@ pub struct ClientIdentity {
     /// The name that the client wrote into its node; `None` when the data is no name.
     pub name: Option<Arc<str>>,
     /// The name that a command of the user gave to the client. It begins with `*`, as no other name
-    /// does. It is in no recording.
+    /// does. Recordings have it in the sentences of findings only.
     #[serde(skip)]
     pub given: Option<Arc<str>>,
     /// The client's address, `ADDRESS:PORT`, as a server lists its connection now or listed it
@@ -163,7 +166,11 @@ impl ClientIdentity {
         let Some(first) = parts.next() else {
             return id(columns.min(18)).unwrap_or_else(|| fit(self.nobody(), columns, Keep::Start, charset));
         };
-        let mut shown = fit(&first, columns, Keep::End, charset);
+        let mut shown = match first.strip_prefix(GIVEN_MARK) {
+            // A name that is cut keeps its mark, too.
+            Some(rest) if columns > 1 => format!("{GIVEN_MARK}{}", fit(rest, columns - 1, Keep::End, charset)),
+            _ => fit(&first, columns, Keep::End, charset),
+        };
         for part in parts.chain(id(SHORT_SESSION)) {
             let part = fit(&part, MAX_NAME_LENGTH, Keep::End, charset);
             if width(&shown) + GAP.len() + width(&part) > columns {
@@ -251,6 +258,7 @@ mod tests {
         let named = ClientIdentity { given: Some("*pod/a".into()), ..client("worker-3", "10.0.4.17:51586", None) };
         assert_eq!(named.in_sentence(NOW), "*pod/a (10.0.4.17:51586)");
         assert_eq!(named.fit(12, Charset::Unicode), "*pod/a");
+        assert_eq!(named.fit(5, Charset::Unicode), "*…d/a");
         assert_eq!(named.name_of_one_client(), Some("worker-3"), "what joins clients is what they say");
         assert_eq!(ClientIdentity::name_in(b"*pod/a"), None);
     }

@@ -24,6 +24,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::client_identity::GIVEN_MARK;
 use super::event::SessionAtEnd;
 use super::hold::Clock;
 use super::sessions::{PendingEnd, PendingEnds, Sessions};
@@ -34,9 +35,6 @@ use lockscope_base::znode::{SessionId, Timestamp};
 
 /// Maximum number of names that commands of the user gave.
 const MAX_GIVEN_NAMES: usize = 1_000;
-
-/// Before a name that a command of the user gave: no name in data begins with it.
-const GIVEN_MARK: char = '*';
 
 /// Maximum number of contenders that are searched for a name.
 const MAX_SEARCHED_FOR_NAME: usize = 1_000;
