@@ -52,51 +52,65 @@ const MINUTE_MS: i64 = 60_000;
 /// The nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;
 
-/// Waits that are added up minute by minute, while a number of contenders waits.
+/// The waits of the last minutes.
 #[derive(Clone, Copy, Debug, Default)]
+struct WaitMinutes {
+    /// The number of the newest minute. A minute modulo their number is its place.
+    newest: i64,
+    /// The nanoseconds of each minute.
+    spent: [u64; 11],
+    /// Since the beginning.
+    total: Duration,
+}
+
+impl WaitMinutes {
+    fn place(minute: i64) -> usize {
+        usize::try_from(minute.rem_euclid(MINUTES)).unwrap_or(0)
+    }
+
+    /// Adds a time of which each millisecond costs so many nanoseconds.
+    fn add(&mut self, from: Timestamp, to: Timestamp, each: u64) {
+        let newest = to.0.div_euclid(MINUTE_MS);
+        for minute in (self.newest + 1).max(newest - MINUTES + 1)..=newest {
+            self.spent[Self::place(minute)] = 0;
+        }
+        self.newest = self.newest.max(newest);
+        for minute in from.0.div_euclid(MINUTE_MS).max(newest - MINUTES + 1)..=newest {
+            let begin = from.0.max(minute.saturating_mul(MINUTE_MS));
+            let length = to.0.min((minute + 1).saturating_mul(MINUTE_MS)).saturating_sub(begin);
+            let spent = &mut self.spent[Self::place(minute)];
+            *spent = spent.saturating_add(u64::try_from(length).unwrap_or(0).saturating_mul(each));
+        }
+        let ms = u64::try_from(to.since(from).as_millis()).unwrap_or(u64::MAX);
+        self.total = self.total.saturating_add(Duration::from_nanos(ms.saturating_mul(each)));
+    }
+}
+
+/// Waits that are added up while a number of contenders waits.
+#[derive(Clone, Debug, Default)]
 struct AddedWaits {
     /// The time up to which they are added.
     until: Timestamp,
     /// What each millisecond adds from then on, in nanoseconds.
     each: u64,
-    /// The number of the newest minute. A minute modulo their number is its place.
-    newest: i64,
-    /// The nanoseconds of each minute.
-    minutes: [u64; 11],
-    /// Since the beginning.
-    total: Duration,
+    /// Boxed, because a queue that stands has none.
+    minutes: Option<Box<WaitMinutes>>,
 }
 
 impl AddedWaits {
-    fn place(minute: i64) -> usize {
-        usize::try_from(minute.rem_euclid(MINUTES)).unwrap_or(0)
-    }
-
     /// Adds the time up to `now`. From then on, each millisecond adds so many nanoseconds.
     fn go_on(&mut self, now: Timestamp, each: u64) {
-        let before = std::mem::replace(&mut self.each, each);
-        let (from, to) = (self.until, now.max(self.until));
-        self.until = to;
-        let newest = to.0.div_euclid(MINUTE_MS);
-        for minute in (self.newest + 1).max(newest - MINUTES + 1)..=newest {
-            self.minutes[Self::place(minute)] = 0;
+        let to = now.max(self.until);
+        if self.each > 0 && self.until < to {
+            self.minutes.get_or_insert_default().add(self.until, to, self.each);
         }
-        self.newest = self.newest.max(newest);
-        let cost = |ms: u64| ms.saturating_mul(before);
-        let first = from.0.div_euclid(MINUTE_MS).max(newest - MINUTES + 1);
-        for minute in (first..=newest).take_while(|_| before > 0) {
-            let begin = from.0.max(minute.saturating_mul(MINUTE_MS));
-            let length = to.0.min((minute + 1).saturating_mul(MINUTE_MS)).saturating_sub(begin);
-            let minute = &mut self.minutes[Self::place(minute)];
-            *minute = minute.saturating_add(cost(u64::try_from(length).unwrap_or(0)));
-        }
-        let ms = u64::try_from(to.since(from).as_millis()).unwrap_or(u64::MAX);
-        self.total = self.total.saturating_add(Duration::from_nanos(cost(ms)));
+        (self.until, self.each) = (to, each);
     }
 
-    fn up_to(mut self, now: Timestamp) -> Self {
-        self.go_on(now, 0);
-        self
+    fn up_to(&self, now: Timestamp) -> WaitMinutes {
+        let mut minutes = self.minutes.as_deref().copied().unwrap_or_default();
+        minutes.add(self.until, now.max(self.until), self.each);
+        minutes
     }
 
     /// Returns what the last ten minutes have. Of the oldest, which is only partly within them, it
@@ -104,16 +118,17 @@ impl AddedWaits {
     fn sum(&self, now: Timestamp) -> WaiterTime {
         let of = self.up_to(now);
         let (current, into) = (now.0.div_euclid(MINUTE_MS), now.0.rem_euclid(MINUTE_MS));
-        let oldest = u128::from(of.minutes[Self::place(current + 1)]);
+        let oldest = u128::from(of.spent[WaitMinutes::place(current + 1)]);
         let left = u128::try_from(MINUTE_MS - into).unwrap_or(0);
-        let all: u128 = of.minutes.iter().map(|minute| u128::from(*minute)).sum();
+        let all: u128 = of.spent.iter().map(|spent| u128::from(*spent)).sum();
         let sum = all.saturating_sub(oldest) + oldest * left / 60_000;
         WaiterTime(Duration::from_nanos(u64::try_from(sum).unwrap_or(u64::MAX)))
     }
 
     /// Returns whether the last ten minutes have nothing, and nothing is being added.
     fn is_over(&self, now: Timestamp) -> bool {
-        self.each == 0 && self.newest + MINUTES <= now.0.div_euclid(MINUTE_MS)
+        let is_old = |minutes: &WaitMinutes| minutes.newest + MINUTES <= now.0.div_euclid(MINUTE_MS);
+        self.each == 0 && self.minutes.as_deref().is_none_or(is_old)
     }
 }
 
@@ -121,7 +136,7 @@ impl AddedWaits {
 const MAX_CHARGED: usize = 8;
 
 /// The most holders that are remembered. Of more, the half that cost less is forgotten.
-const MAX_REMEMBERED: usize = 4_096;
+const MAX_REMEMBERED: usize = 1_024;
 
 type ChargedHolders = SmallVec<[Option<SessionId>; 1]>;
 
@@ -150,7 +165,7 @@ impl WaitCosts {
         if waiting == 0 && before.is_none() {
             return;
         }
-        if now.0.div_euclid(MINUTE_MS) > self.all.newest {
+        if now.0.div_euclid(MINUTE_MS) > self.all.until.0.div_euclid(MINUTE_MS) {
             self.locks.retain(|_, (lock, _)| !lock.is_over(now));
             self.holders.retain(|_, (holder, _)| !holder.is_over(now));
         }
