@@ -105,8 +105,8 @@ async fn a_maintenance_covers_a_stopped_server_in_the_list_and_planned_work_its_
     server.stop();
     terminal.press("\u{1b}");
     terminal.shows_all(&["1 not seen", "1 warning"]);
-    let noted = fs::read_to_string(&notes).expect("notes");
-    assert!(noted.contains("maintenance") && noted.contains("new disks"), "{noted}");
+    let kept = fs::read_to_string(&notes).expect("notes");
+    assert!(kept.contains("maintenance") && kept.contains("new disks"), "{kept}");
 
     let planned =
         "[[mute]]\npath = '/ord*'\nfrom = '2020-01-01T00:00:00Z'\nuntil = '2099-01-01T00:00:00Z'\nreason = 'x'\n";

@@ -214,14 +214,14 @@ impl Diagnosis {
         self.set_findings(standing);
         self.mute(mutes, now);
         mark_muted(&mut raised, mutes, now);
-        let muted = self.take_muted();
+        let remuted = self.take_muted();
         gone.extend(hidden);
         // A finding with another state is the same to its readers.
         gone.retain(|gone| {
             !self.of(gone.lock.id).any(|finding| (finding.code, &finding.node) == (gone.code, &gone.node))
         });
         gone.sort_by(|a, b| order(a).cmp(&order(b)));
-        FindingChanges { raised, cleared: gone, muted }
+        FindingChanges { raised, cleared: gone, muted: remuted }
     }
 
     /// Marks the findings that are muted now. Each look does; call this after a change of the mutes.

@@ -114,7 +114,7 @@ pub struct LiveTable {
     recording: Option<Box<TableRecording>>,
     /// The ensembles that are followed together with this one.
     others: Option<OneOfEnsembles>,
-    notes: NotesFollower,
+    notes: Box<NotesFollower>,
 }
 
 impl LiveTable {
@@ -159,7 +159,7 @@ impl LiveTable {
             told_ensemble: ToldEnsemble::default(),
             recording: None,
             others: None,
-            notes: settings.notes(),
+            notes: Box::new(settings.notes()),
         })
     }
 

@@ -287,7 +287,7 @@ impl ResolvedOptions {
         let (recipes, expected) = (config.recipes.clone(), config.expected.clone());
         let commands = config.commands.clone();
         let planned_mutes = config.planned_mutes(self.context.as_deref());
-        Self { recipes, expected, thresholds, bindings, screens, commands, production, planned_mutes, ..self }
+        Self { recipes, expected, thresholds, bindings, screens, commands, planned_mutes, production, ..self }
     }
 
     /// Returns a follower of what is muted in the ensemble.

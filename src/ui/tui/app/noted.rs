@@ -182,13 +182,11 @@ impl App {
     pub(crate) fn take_known(&mut self) -> Vec<Effect> {
         let keep =
             |(connect, known): (String, Vec<_>)| Effect::Note { connect, change: NoteChange::Know(known), said: None };
-        match &mut self.ensembles {
-            Some(ensembles) => ensembles.take_known().into_iter().map(keep).collect(),
-            None => {
-                let known = self.noted.known.take_changed();
-                known.map(|known| keep((self.settings.connect.clone(), known))).into_iter().collect()
-            }
+        if let Some(ensembles) = &mut self.ensembles {
+            return ensembles.take_known().into_iter().map(keep).collect();
         }
+        let known = self.noted.known.take_changed();
+        known.map(|known| keep((self.settings.connect.clone(), known))).into_iter().collect()
     }
 
     fn new_mute(&self, scope: MuteScope, until: Option<Timestamp>, note: &str) -> Mute {
