@@ -360,7 +360,9 @@ impl PathPattern {
     }
 }
 
-fn name_matches(pattern: &str, name: &str) -> bool {
+/// Returns whether a pattern matches a name; each `*` in it stands for any part. The cost is at most
+/// the product of both lengths.
+pub fn name_matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(first) else { return false };
     let mut parts = rest.split('*').peekable();

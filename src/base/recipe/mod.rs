@@ -13,7 +13,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use classifier::{Classification, Classifier, PathPattern, Role, is_named_election};
+pub use classifier::{Classification, Classifier, PathPattern, Role, is_named_election, name_matches};
 pub use kind::{Recipe, WaitRule, WrittenRecipe, written};
 pub use names::{ChildName, read};
 pub use own::{BadPattern, BadRecipe, Definition, NameRole, OwnRecipe};

@@ -83,6 +83,8 @@ pub struct ObserveOptions {
     pub recipes: Vec<OwnRecipe>,
     /// What the user expects of elections.
     pub expected: Vec<Expectation>,
+    /// The names that the user gives to clients.
+    pub clients: Vec<NamedAddress>,
     /// The most changes not yet taken, and the most reads not yet sent. Beyond it the observer
     /// reports an overload
     /// ([`ConnectionState::Overloaded`](lockscope_model::queue::ConnectionState::Overloaded)).
@@ -94,7 +96,7 @@ impl ObserveOptions {
     /// Returns an empty table for the locks to observe.
     pub fn table(&self) -> LockTable {
         let table = LockTable::new(self.named.iter().cloned());
-        table.with_recipes(&self.recipes).with_expectations(&self.expected)
+        table.with_recipes(&self.recipes).with_expectations(&self.expected).with_named_clients(&self.clients)
     }
 }
 

@@ -126,6 +126,8 @@ fn claim(table_at: TableAt<'_>, lock: u32, row: &ContenderRow<'_>) -> Option<Cro
         ContenderState::Unknown => return None,
     };
     let client = table.clients().identity_of(contender);
+    // A name from the settings is of one client, wherever it connects from.
+    let named = client.address.as_deref().and_then(|address| table.clients().name_by_settings(address)).cloned();
     Some(CrossClaim {
         lock,
         session,
@@ -134,8 +136,8 @@ fn claim(table_at: TableAt<'_>, lock: u32, row: &ContenderRow<'_>) -> Option<Cro
         holds: row.state == ContenderState::Holds,
         earliest,
         certain,
-        name: client.name_of_one_client().map(Arc::from),
-        host: host(table_at, session, client.address.as_deref()),
+        name: named.clone().or_else(|| client.name_of_one_client().map(Arc::from)),
+        host: named.or_else(|| host(table_at, session, client.address.as_deref())),
         // The time since when it is not connected would change with each look.
         told: ClientIdentity { last_listed: None, ..client }.in_sentence(now),
     })

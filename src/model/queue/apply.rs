@@ -573,6 +573,7 @@ impl LockTable {
         }
         let table = Self { phase: SyncPhase::Stale, cut_reported: false, ..recorded };
         let mut table = table.with_recipes(self.own_recipes()).with_expectations(self.elections.expectations());
+        table.clients.named = self.clients.named;
         table.connection = ConnectionState::default();
         // What the servers said then is no answer of now.
         (table.clients.view, table.clients.pending_ends) = (Arc::default(), Box::default());

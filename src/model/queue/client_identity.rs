@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Contender;
 use crate::text::human::duration;
 use crate::text::{Charset, Keep, fit, session, width};
-use lockscope_base::recipe::Recipe;
+use lockscope_base::recipe::{Recipe, name_matches};
 use lockscope_base::trace_context::TraceContext;
 use lockscope_base::znode::{SessionId, Timestamp, escaped, must_be_escaped};
 
@@ -53,6 +53,27 @@ pub struct ClientIdentity {
     pub session: Option<SessionId>,
     /// Whether the node was not [read](Contender::is_read), so that no other field can be known.
     pub unread: bool,
+}
+
+/// A name that the user's settings give to the client of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedAddress {
+    host: String,
+    name: Arc<str>,
+}
+
+impl NamedAddress {
+    /// Names the client of a host, in which each `*` stands for any part. `None` where the name is
+    /// empty, or has invisible characters.
+    pub fn new(host: &str, name: &str) -> Option<Self> {
+        let name = ClientIdentity::name_in_output(name.as_bytes())?;
+        Some(Self { host: host.to_owned(), name: format!("{GIVEN_MARK}{name}").into() })
+    }
+
+    /// Returns the name, with its mark, if the client has this address.
+    pub(super) fn name_of(&self, address: &str) -> Option<&Arc<str>> {
+        name_matches(&self.host, host_of(address)).then_some(&self.name)
+    }
 }
 
 impl ClientIdentity {

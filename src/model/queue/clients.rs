@@ -24,7 +24,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::client_identity::GIVEN_MARK;
+use super::client_identity::{GIVEN_MARK, NamedAddress};
 use super::event::SessionAtEnd;
 use super::hold::Clock;
 use super::sessions::{PendingEnd, PendingEnds, Sessions};
@@ -54,6 +54,9 @@ pub struct Clients {
     /// The names that commands of the user gave, with their mark.
     #[serde(skip)]
     given: Arc<FxHashMap<SessionId, Arc<str>>>,
+    /// The names that the user's settings give.
+    #[serde(skip)]
+    pub(super) named: Arc<[NamedAddress]>,
 }
 
 impl Clients {
@@ -89,14 +92,20 @@ impl Clients {
     pub fn identity(&self, session: SessionId) -> ClientIdentity {
         let name = self.sessions.name(session).cloned();
         let connection = self.last_connection(session);
+        let address = self.address_of(session);
         ClientIdentity {
             name,
-            given: self.given.get(&session).cloned(),
-            address: self.address_of(session).map(Arc::from),
+            given: self.given.get(&session).or_else(|| self.name_by_settings(address?)).cloned(),
+            address: address.map(Arc::from),
             last_listed: connection.and_then(|last| last.last_listed),
             session: Some(session),
             unread: false,
         }
+    }
+
+    /// Returns the name that the user's settings give to the client of an address, with its mark.
+    pub fn name_by_settings(&self, address: &str) -> Option<&Arc<str>> {
+        self.named.iter().find_map(|named| named.name_of(address))
     }
 
     /// Returns the name that a command of the user gave to a session's client, without its mark.

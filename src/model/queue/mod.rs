@@ -76,7 +76,7 @@ mod table;
 mod waited;
 
 pub use change::{Change, ConnectionState, Deleter, NO_ANSWER, NO_SUCH_NODE};
-pub use client_identity::{ClientIdentity, host_of};
+pub use client_identity::{ClientIdentity, NamedAddress, host_of};
 pub use clients::Clients;
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
 pub use cost::{HolderKey, WaitCosts, WaiterTime, stand_by};

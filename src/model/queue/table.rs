@@ -596,6 +596,13 @@ impl LockTable {
 }
 
 impl LockTable {
+    /// Returns the table with names of clients from the user's settings.
+    #[must_use]
+    pub fn with_named_clients(mut self, named: &[NamedAddress]) -> Self {
+        self.clients.named = named.into();
+        self
+    }
+
     /// Returns the table with the user's expectations of elections. Call this before the first
     /// change.
     #[must_use]

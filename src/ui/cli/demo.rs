@@ -127,6 +127,7 @@ fn tui_options(
         named: Vec::new(),
         recipes: Vec::new(),
         expected: Vec::new(),
+        clients: Vec::new(),
         max_backlog: MAX_BACKLOG,
     };
     // The tour must not appear in the user's recording.

@@ -35,7 +35,7 @@ use lockscope_live::zk::admin::AdminUrl;
 use lockscope_live::zk::survey::{SurveyOptions, ViewBy};
 use lockscope_live::zk::{Auth, BadConnectString, ConnectError, ConnectOptions, KerberosLogin, SessionRole, TlsFiles};
 use lockscope_model::diagnose::Thresholds;
-use lockscope_model::queue::Expectation;
+use lockscope_model::queue::{Expectation, NamedAddress};
 use lockscope_model::report::ReportedEnsemble;
 
 #[cfg(test)]
@@ -150,6 +150,8 @@ pub(super) struct ResolvedOptions {
     pub recipes: Vec<OwnRecipe>,
     /// What the user expects of elections.
     pub expected: Vec<Expectation>,
+    /// The names that the user gives to clients.
+    pub clients: Vec<NamedAddress>,
     pub thresholds: Thresholds,
     pub server_view: ViewBy,
     pub admin_url: AdminUrl,
@@ -276,6 +278,7 @@ impl ResolvedOptions {
             is_one_of_several: false,
             recipes: Vec::new(),
             expected: Vec::new(),
+            clients: Vec::new(),
         })
     }
 
@@ -285,9 +288,9 @@ impl ResolvedOptions {
         let (bindings, screens) = (config.bindings.clone(), config.screens.clone());
         let thresholds = Thresholds { flapping: config.flapping, ..self.thresholds };
         let (recipes, expected) = (config.recipes.clone(), config.expected.clone());
-        let commands = config.commands.clone();
+        let (commands, clients) = (config.commands.clone(), config.clients.clone());
         let planned_mutes = config.planned_mutes(self.context.as_deref());
-        Self { recipes, expected, thresholds, bindings, screens, commands, planned_mutes, production, ..self }
+        Self { recipes, expected, clients, thresholds, bindings, screens, commands, planned_mutes, production, ..self }
     }
 
     /// Returns a follower of what is muted in the ensemble.
@@ -311,6 +314,7 @@ impl ResolvedOptions {
             locks,
             recipes,
             expected,
+            clients,
             thresholds,
             server_view,
             admin_url,
@@ -348,6 +352,7 @@ impl ResolvedOptions {
             ("lock", *locks != before.locks),
             ("recipe", *recipes != before.recipes),
             ("expect", *expected != before.expected),
+            ("client", *clients != before.clients),
             ("flapping", thresholds.flapping != before.thresholds.flapping),
             ("stuck-after", thresholds.stuck_after != before.thresholds.stuck_after),
             ("server-view", *server_view != before.server_view),
@@ -396,6 +401,7 @@ impl ResolvedOptions {
             named: self.locks.clone(),
             recipes: self.recipes.clone(),
             expected: self.expected.clone(),
+            clients: self.clients.clone(),
             max_backlog: MAX_BACKLOG,
         })
     }
@@ -418,6 +424,7 @@ impl ResolvedOptions {
             named: observe.named.clone(),
             recipes: observe.recipes.clone(),
             expected: observe.expected.clone(),
+            clients: observe.clients.clone(),
             write: self.write,
             audit_log: self.audit_log.clone(),
             utc: self.utc,

@@ -147,6 +147,7 @@ async fn observe(peer: &ScriptedPeer, connection: ConnectOptions, kind: u8) {
         named: Vec::new(),
         recipes: Vec::new(),
         expected: Vec::new(),
+        clients: Vec::new(),
         max_backlog: BACKLOG,
     };
     let mut table = options.table();

@@ -31,7 +31,7 @@ pub fn connection(connect: &str) -> ConnectOptions {
 /// Returns the options to observe the whole tree.
 pub fn observing(connection: ConnectOptions) -> ObserveOptions {
     let (roots, named, recipes, expected) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    ObserveOptions { connection, roots, named, recipes, expected, max_backlog: MAX_BACKLOG }
+    ObserveOptions { connection, roots, named, recipes, expected, clients: Vec::new(), max_backlog: MAX_BACKLOG }
 }
 
 /// Returns the name of a contender of Curator's mutex, without its sequence number.

@@ -28,7 +28,7 @@ use lockscope_live::admin::notebook::PlannedMutes;
 use lockscope_live::admin::{ProtectedContext, ProtectionGuard, ProtectionSource, protection};
 use lockscope_live::zk::EnsembleAddress;
 use lockscope_model::diagnose::FlappingLimit;
-use lockscope_model::queue::{Expectation, Mute};
+use lockscope_model::queue::{Expectation, Mute, NamedAddress};
 
 pub use entries::Mistake;
 use sections::ConfiguredMute;
@@ -40,7 +40,7 @@ mod tests;
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// The sections of the file that are not options.
-const SECTIONS: [&str; 8] = ["context", "recipe", "keys", "screen", "command", "expect", "flapping", "mute"];
+const SECTIONS: [&str; 9] = ["context", "recipe", "keys", "screen", "command", "expect", "flapping", "mute", "client"];
 
 /// Why the config file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +70,8 @@ pub(super) struct Config {
     pub recipes: Vec<OwnRecipe>,
     /// What the user expects of elections.
     pub expected: Vec<Expectation>,
+    /// The names that the user gives to clients.
+    pub clients: Vec<NamedAddress>,
     /// The mutes of planned work.
     mutes: Vec<ConfiguredMute>,
     /// When leadership flaps.
@@ -254,6 +256,9 @@ fn parse_over(text: &str, path: &Path, earlier: &Config) -> Config {
         }
         if let Some(value) = table.get("expect") {
             config.expected = sections::read_expected(value, &mut mistakes);
+        }
+        if let Some(value) = table.get("client") {
+            config.clients = sections::read_clients(value, &mut mistakes);
         }
         if let Some(value) = table.get("mute") {
             config.mutes = sections::read_mutes(value, &mut mistakes);

@@ -2,6 +2,7 @@
 //!
 //! - `[[recipe]]`: the user's own recipes.
 //! - `[[expect]]` and `[flapping]`: what the user expects of elections and of holds.
+//! - `[[client]]`: names of clients, by their addresses.
 //! - `[[mute]]`: findings of planned work, which nobody needs to be told of.
 //! - `[keys]`: the user's own key bindings.
 //! - `[screen.NAME]`: the initial columns, order and filter of the lists.
@@ -22,7 +23,7 @@ use crate::tui::{Bindings, CommandOutput, OwnCommand, OwnProgram, Screen, Screen
 use lockscope_base::recipe::{BadRecipe, Definition, LockKind, NameRole, OwnRecipe, PathPattern, Recipe};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Code, FlappingLimit};
-use lockscope_model::queue::{Expectation, MAX_NOTE_CHARS, Mute, MuteScope};
+use lockscope_model::queue::{Expectation, MAX_NOTE_CHARS, Mute, MuteScope, NamedAddress};
 
 /// A list of tables, in the words of its mistakes.
 struct TableList {
@@ -41,6 +42,9 @@ const RECIPES: TableList =
 
 const EXPECTATIONS: TableList =
     TableList { key: "expect", one: "an expectation", many: "expectations", needs: "a path", max: 200 };
+
+const CLIENTS: TableList =
+    TableList { key: "client", one: "a client", many: "clients", needs: "its address and name", max: 200 };
 
 const MUTES: TableList =
     TableList { key: "mute", one: "a mute", many: "mutes", needs: "its path, from, until and reason", max: 200 };
@@ -202,6 +206,33 @@ fn read_expectation(
         Wrong
     })?;
     Ok(Expectation { path, candidates, leader_within, held_at_most })
+}
+
+/// Reads all `[[client]]` tables, in order. The first one that matches an address applies.
+pub fn read_clients(all: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Vec<NamedAddress> {
+    let mut clients = Vec::new();
+    each_table(all, &CLIENTS, mistakes, |table, value, mistakes| {
+        clients.extend(read_client(table, value, mistakes).ok());
+        clients.len()
+    });
+    clients
+}
+
+fn read_client(
+    table: &DeTable<'_>,
+    all: &Spanned<DeValue<'_>>,
+    mistakes: &mut Mistakes<'_>,
+) -> Result<NamedAddress, Wrong> {
+    if !is_known(table, &["address", "name"], CLIENTS.one, mistakes) {
+        return Err(Wrong);
+    }
+    let address = needed(table, all, (CLIENTS.one, "address", "\"10.0.3.17\""), mistakes)?;
+    let name = needed(table, all, (CLIENTS.one, "name", "\"billing\""), mistakes)?;
+    NamedAddress::new(&address, &name).ok_or_else(|| {
+        let at = table.get("name").unwrap_or(all).span();
+        mistakes.record(at, "name: it is empty, or has characters that cannot be seen");
+        Wrong
+    })
 }
 
 /// A mute of planned work, in one context or in all.

@@ -17,7 +17,7 @@ use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::ZnodePath;
 use lockscope_live::admin::ProductionMark;
 use lockscope_model::diagnose::Thresholds;
-use lockscope_model::queue::{Expectation, LockTable};
+use lockscope_model::queue::{Expectation, LockTable, NamedAddress};
 
 /// The options that the console was started with.
 #[expect(clippy::struct_excessive_bools, reason = "the switches are independent of each other")]
@@ -42,6 +42,8 @@ pub struct Settings {
     pub recipes: Vec<OwnRecipe>,
     /// What the user expects of elections.
     pub expected: Vec<Expectation>,
+    /// The names that the user gives to clients.
+    pub clients: Vec<NamedAddress>,
     /// Whether the console may change the ensemble.
     pub write: bool,
     /// The path of the audit log; `None` when there is no place for one.
@@ -66,7 +68,7 @@ impl Settings {
     /// Returns an empty table for the locks to show.
     pub fn table(&self) -> LockTable {
         let table = LockTable::new(self.named.iter().cloned());
-        table.with_recipes(&self.recipes).with_expectations(&self.expected)
+        table.with_recipes(&self.recipes).with_expectations(&self.expected).with_named_clients(&self.clients)
     }
 
     /// The user's command with that key on this screen.

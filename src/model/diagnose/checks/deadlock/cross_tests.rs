@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::diagnose::testing::{DiagnosisFixture, Example};
 use crate::diagnose::{Code, EnsembleClaims, Severity, TableAt, cross_waits};
-use crate::queue::{Change, CrossWaits, SameClient};
+use crate::queue::{Change, CrossWaits, NamedAddress, SameClient};
 use lockscope_base::znode::ZnodePath;
 
 pub fn examples() -> Vec<Example> {
@@ -102,6 +102,24 @@ fn what_joins_the_clients_says_how_sure_it_is() {
     };
     assert_eq!(found(["worker-1", "worker-2"], |_| {}), Some(vec![SameClient::NameAndHost]));
     assert_eq!(found(["42", "43"], |_| {}), Some(vec![SameClient::Host]), "numbers name nobody");
+    let by_settings = |world: &mut DiagnosisFixture| {
+        // Its clients connect from elsewhere, and their nodes name nobody.
+        for (session, host) in [(1, "192.168.0.2:8"), (2, "192.168.0.1:8")] {
+            world.client(session).address = host.to_owned();
+        }
+        world.pass(1);
+    };
+    assert_eq!(found(["42", "43"], by_settings), None, "nothing joins them");
+    let named = [("*.0.1", "first"), ("*.0.2", "second")];
+    let named = named.map(|(host, name)| NamedAddress::new(host, name).expect("a name"));
+    let [mut one, mut other] = crossed(["42", "43"]);
+    by_settings(&mut other);
+    for world in [&mut one, &mut other] {
+        world.table = world.table.clone().with_named_clients(&named);
+    }
+    let cycles = tell([&mut one, &mut other]).remove("eu").map(|waits| waits.cycles);
+    let cycle = &cycles.expect("a cycle")[0];
+    assert_eq!(cycle.same, SameClient::NameAndHost);
     let hidden = |world: &mut DiagnosisFixture| {
         for session in [1, 2] {
             world.client(session).connected = false;
