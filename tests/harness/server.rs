@@ -270,6 +270,8 @@ impl Drop for Server {
 }
 
 fn write(path: &Path, text: String) {
+    // The supervisor of an earlier try, whose port was taken, may have removed the folder.
+    fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
     fs::write(path, text).expect("the folder is writable");
 }
 

@@ -64,7 +64,7 @@ fn an_unreachable_ensemble_is_reported_and_the_keys_still_work() {
     let mut terminal = Terminal::in_shell(PROGRAM, &["--connect", "127.0.0.1:1"], 100, 24);
     terminal.shows_all(&["no connection", "refused the connection", "try "]);
     terminal.press("?");
-    terminal.shows("One row up");
+    terminal.shows("All locks");
     terminal.press("q");
     is_as_it_was(&mut terminal);
 }

@@ -69,7 +69,7 @@ async fn a_muted_finding_is_told_to_nobody_again_until_it_is_unmuted() {
     second.shows_all(&["1 muted", "muted "]);
     second.press("\r");
     second.shows_all(&["Diagnosis", "persistent", "muted by", "known to the team"]);
-    second.press("U");
+    second.press("a\r");
     second.shows("1 finding is counted again");
     second.press("\u{1b}");
     second.shows_all(&["Locks ──", "1 warning"]);

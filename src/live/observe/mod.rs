@@ -54,7 +54,7 @@ use self::run::ObserverTask;
 use crate::zk::ConnectOptions;
 use lockscope_base::recipe::OwnRecipe;
 use lockscope_base::znode::{Timestamp, ZnodePath};
-use lockscope_model::queue::{Change, Expectation, LockTable};
+use lockscope_model::queue::{Change, Expectation, LockTable, NamedAddress};
 use lockscope_model::server_view::ServerView;
 
 #[doc(hidden)]

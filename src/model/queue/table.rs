@@ -33,7 +33,7 @@ use super::parent::{ChildListing, Children, Locks, Parent, ParentNode, ParentSam
 use super::sessions::{PendingEnd, PendingEnds};
 use super::{
     ClientIdentity, ConnectionState, Contender, ContenderRow, ElectionKind, Expectation, Happening, LedBefore,
-    LockEvent, LockId, LockQueue, RunsOfOne, SampledCounts, SessionExpired, TakenAgain, Totals,
+    LockEvent, LockId, LockQueue, NamedAddress, RunsOfOne, SampledCounts, SessionExpired, TakenAgain, Totals,
 };
 use crate::ensemble::EnsembleLine;
 use crate::server_view::{MemberComparison, ServerView, SessionTiming, ViewExtras};

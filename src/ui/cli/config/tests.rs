@@ -1,6 +1,7 @@
 //! Tests of config files as people write them, right and wrong.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::*;
 use crate::cli::resolved::{Environment, ResolvedOptions, SESSION_TIMEOUT};
@@ -270,6 +271,36 @@ fn the_documented_example_holds_every_option_at_its_default() {
         format!("{:?}", ResolvedOptions { connect_is_given: false, timeout_is_given: false, ..settings })
     };
     assert_eq!(settings(options), settings(SharedOptions::default()));
+}
+
+#[test]
+fn planned_mutes_and_names_of_clients_are_read_and_wrong_ones_do_nothing() {
+    let times = "from = '2026-12-01T22:00:00Z'\nuntil = '2026-12-02T02:00:00+01:00'\n";
+    let mute =
+        format!("[[mute]]\npath = '/app/*'\nfindings = ['stuck']\ncontext = 'prod'\n{times}reason = 'release 42'\n");
+    let config = parsed(&format!("{mute}[[client]]\naddress = '10.0.3.*'\nname = 'billing'\n"));
+    assert_eq!(config.mistakes, []);
+    assert_eq!((config.mutes.len(), config.clients.len()), (1, 1));
+    let read = &config.mutes[0];
+    assert_eq!((read.context.as_deref(), &*read.mute.note), (Some("prod"), "release 42"));
+    assert_eq!(read.mute.until.map(|until| until.since(read.mute.since)), Some(Duration::from_secs(3 * 3_600)));
+    for (from, to, why) in [
+        ("'/app/*'", "'app'", "path"),
+        ("['stuck']", "['sticky']", "there is no kind of finding \"sticky\""),
+        ("'2026-12-01T22:00:00Z'", "'22:00'", "write a time as in"),
+        ("2026-12-02T02", "2026-12-01T02", "it is not after from"),
+        ("reason", "because", "a mute has no \"because\""),
+    ] {
+        let config = parsed(&mute.replace(from, to));
+        assert_eq!(config.mutes, [], "{to}");
+        assert!(config.mistakes[0].to_string().contains(why), "{:?}", config.mistakes);
+    }
+    let config = parsed("[[client]]\naddress = '10.0.3.17'\nname = ' '\n");
+    assert!(
+        config.clients.is_empty() && config.mistakes[0].to_string().contains("it is empty"),
+        "{:?}",
+        config.mistakes
+    );
 }
 
 #[test]

@@ -19,13 +19,14 @@ use super::{
 use crate::tui::app::contend::clients::FleetComparison;
 use crate::tui::keymap::{Bindings, Command};
 use crate::tui::page::{Columns, PageWriter, Tone};
+use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{ClientId, ClientStatus};
 use lockscope_live::admin::audit::AuditEntry;
 use lockscope_model::diagnose::Finding;
-use lockscope_model::queue::{ConnectionState, LockId, LockName, LockQueue};
+use lockscope_model::queue::{ConnectionState, ContenderRow, ContenderState, LockId, LockName, LockQueue};
 use lockscope_model::text::Charset;
-use lockscope_model::text::human::time_of_day;
+use lockscope_model::text::human::{duration, plural, time_of_day};
 
 /// How much longer than the ensemble is open a finding must be known to say since when.
 const WORTH_TELLING: Duration = Duration::from_secs(60);
@@ -263,6 +264,32 @@ impl App {
     /// Whether the user asked for the graph below Locks. The graph then also replaces the findings.
     pub fn shows_graph(&self) -> bool {
         self.screen() == Screen::Locks && self.navigation.shows_graph
+    }
+
+    /// A sentence that says that a writer has waited for longer than `stuck_after` while readers
+    /// passed.
+    pub(super) fn starved(&self, lock: &LockQueue) -> Option<String> {
+        let row = lock.row(lock.holding())?;
+        let passed = self.passed(lock, &row)?;
+        let table = self.world().table();
+        let waited = self.now().since(row.contender.contends_since(table.clock().ahead_ms()));
+        let is_long = waited >= self.world().diagnosis().thresholds().stuck_after;
+        let who = self.world().table_at(self.now()).who(row.contender);
+        is_long.then(|| format!("{who} has waited to write for {} while {passed}.", duration(waited)))
+    }
+
+    /// A phrase that says how many readers held and released the lock while the writer of this row
+    /// waited.
+    pub(super) fn passed(&self, lock: &LockQueue, row: &ContenderRow<'_>) -> Option<String> {
+        let is_waiting_writer =
+            lock.kind() == LockKind::ReadWrite && (row.mode, row.state) == (RequestMode::Write, ContenderState::Waits);
+        if !is_waiting_writer {
+            return None;
+        }
+        let since = row.contender.contends_since(self.world().table().clock().ahead_ms());
+        let (readers, is_all) = self.world().histories().readers_gone_since(lock.id(), since);
+        let or_more = if is_all { "" } else { " or more" };
+        (readers > 0).then(|| format!("{}{or_more} passed", plural(readers, "reader", "readers")))
     }
 
     /// Returns since when a finding of the open ensemble is known, if it was known before the

@@ -54,7 +54,12 @@ impl App {
     /// Mutes the findings of the selected row, or asks until when.
     pub(super) fn mute(&mut self, argument: Option<&str>) -> Update {
         let (connect, findings) = self.findings_to_mute();
+        let all = findings.len();
         let findings: Vec<_> = findings.iter().filter(|finding| finding.muted.is_none()).collect();
+        if findings.is_empty() && all > 0 && argument.is_none() {
+            self.footer.ask(PromptPurpose::Command, "unmute");
+            return Update::redraw();
+        }
         if findings.is_empty() {
             return self.refuse("There is no finding to mute at the selected row.".to_owned());
         }

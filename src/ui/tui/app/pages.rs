@@ -23,11 +23,10 @@ use crate::tui::page::{
     BORDER, Columns, Focus, Line, Page, PageWriter, Sign, Tone, banner, below_lists, deletion, details, entries, help,
     node, servers, session, test_clients,
 };
-use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 use lockscope_lab::demo::TourStep;
-use lockscope_model::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockEvent, LockId, LockQueue};
-use lockscope_model::text::human::{count, duration, plural};
+use lockscope_model::queue::{ConnectionState, Contender, LockEvent, LockId, LockQueue};
+use lockscope_model::text::human::{count, plural};
 use lockscope_model::text::{Keep, cut};
 
 /// Lines of the list that stay visible above a plan, unless the terminal is low.
@@ -450,8 +449,13 @@ impl App {
                 let open = world.open_checks_of(lock.id());
                 below_lists::write_no_finding(&mut page, self.shows_truth(), open, servers, &why);
             } else {
-                let since = |finding: &_| self.known_since(finding);
-                below_lists::write_lock_findings(&mut page, found, selected, since, self.settings.utc);
+                below_lists::write_lock_findings(
+                    &mut page,
+                    found,
+                    selected,
+                    |of| self.known_since(of),
+                    self.settings.utc,
+                );
             }
             if let Some(starved) = self.starved(lock) {
                 page.sentence(&starved, Tone::Text);
@@ -479,8 +483,7 @@ impl App {
             return None;
         }
         let mut page = self.writer(Columns::SIGNS, Area { width, ..Area::default() });
-        let since = |finding: &_| self.known_since(finding);
-        below_lists::write_lock_findings(&mut page, found, None, since, self.settings.utc);
+        below_lists::write_lock_findings(&mut page, found, None, |of| self.known_since(of), self.settings.utc);
         if let Some(starved) = self.starved(lock) {
             page.sentence(&starved, Tone::Text);
         }
@@ -494,32 +497,6 @@ impl App {
     /// the state is stale: then more is unknown, and the screen says so elsewhere.
     fn unseen_before(&self, lock: &LockQueue, holder: &Contender) -> Option<String> {
         details::sentence(self.world().table_at(self.now()), lock, holder).filter(|_| self.shows_truth())
-    }
-
-    /// A sentence that says that a writer has waited for longer than `stuck_after` while readers
-    /// passed.
-    fn starved(&self, lock: &LockQueue) -> Option<String> {
-        let row = lock.row(lock.holding())?;
-        let passed = self.passed(lock, &row)?;
-        let table = self.world().table();
-        let waited = self.now().since(row.contender.contends_since(table.clock().ahead_ms()));
-        let is_long = waited >= self.world().diagnosis().thresholds().stuck_after;
-        let who = self.world().table_at(self.now()).who(row.contender);
-        is_long.then(|| format!("{who} has waited to write for {} while {passed}.", duration(waited)))
-    }
-
-    /// A phrase that says how many readers held and released the lock while the writer of this row
-    /// waited.
-    fn passed(&self, lock: &LockQueue, row: &ContenderRow<'_>) -> Option<String> {
-        let is_waiting_writer =
-            lock.kind() == LockKind::ReadWrite && (row.mode, row.state) == (RequestMode::Write, ContenderState::Waits);
-        if !is_waiting_writer {
-            return None;
-        }
-        let since = row.contender.contends_since(self.world().table().clock().ahead_ms());
-        let (readers, is_all) = self.world().histories().readers_gone_since(lock.id(), since);
-        let or_more = if is_all { "" } else { " or more" };
-        (readers > 0).then(|| format!("{}{or_more} passed", plural(readers, "reader", "readers")))
     }
 }
 

@@ -401,7 +401,7 @@ const GROUPS: &[HelpGroup] = &[
             entry(Command::Mute, "mute", &[Key::Char('a')], "Do not count its findings for a time")
                 .takes("[TIME NOTE]", ArgumentKind::Text)
                 .also(&["acknowledge", "ack"]),
-            entry(Command::Unmute, "unmute", &[Key::Char('U')], "Let its findings count again"),
+            entry(Command::Unmute, "unmute", &[Key::Ctrl('t')], "Let its findings count again"),
             entry(Command::Maintenance, "maintenance", &[], "Expect servers to restart, or `off`")
                 .takes("[TIME]", ArgumentKind::Text),
         ],

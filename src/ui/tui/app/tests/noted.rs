@@ -68,9 +68,8 @@ fn a_muted_finding_is_in_no_count_and_stands_on_its_lock() {
     assert_eq!((muted.len(), muted[0].lock.path.as_str()), (1, "/locks/a-first"));
     assert_eq!(app.world().diagnosis().muted_count(), 1);
     press(&mut app, "a");
-    assert_eq!(notice(&app), "There is no finding to mute at the selected row.");
-
-    let (_, change) = noted(press(&mut app, "U"));
+    assert_eq!(app.prompt().map(|prompt| prompt.text().to_owned()).as_deref(), Some("unmute"));
+    let (_, change) = noted(press(&mut app, "\n"));
     assert!(matches!(change, NoteChange::Unmute(scopes) if scopes.len() == 1));
     keep(&mut app, Vec::new());
     assert_eq!(app.world().troubled().1, before);
@@ -134,7 +133,7 @@ fn what_planned_work_mutes_is_ended_in_the_config_file() {
     let scope = MuteScope::Locks { path, codes: Vec::new() };
     let (since, until, note, by) = (NOW, Some(later(9_999)), "release 42".into(), "".into());
     keep(&mut app, vec![Mute { scope, since, until, note, by }]);
-    assert_eq!(press(&mut app, "U").effects, []);
+    assert_eq!(press(&mut app, ":unmute\n").effects, []);
     assert_eq!(notice(&app), "It is muted by [[mute]] in the config file (release 42): change it there.");
 }
 
