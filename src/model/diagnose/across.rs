@@ -215,9 +215,16 @@ pub type CrossWaitsByEnsemble = BTreeMap<Arc<str>, Arc<CrossWaits>>;
 pub struct AcrossEnsembles {
     claims: BTreeMap<Arc<str>, EnsembleClaims>,
     is_changed: bool,
+    compared_at: Timestamp,
     told: CrossWaitsByEnsemble,
     told_at: Timestamp,
 }
+
+/// So many claims are compared with each change. More take tens of milliseconds.
+const FEW_CLAIMS: usize = 1_000;
+
+/// The pause between two comparisons of more claims.
+const BETWEEN_COMPARISONS: Duration = Duration::from_secs(2);
 
 /// How often the ensembles are told of a cycle that stands.
 const TELL_AGAIN: Duration = Duration::from_secs(10);
@@ -244,9 +251,14 @@ impl AcrossEnsembles {
     /// told, or if these were told long ago.
     pub fn compare(&mut self, now: Timestamp) -> Option<CrossWaitsByEnsemble> {
         let is_due = !self.told.is_empty() && now.since(self.told_at) >= TELL_AGAIN;
+        let claims: usize = self.claims.values().map(|of| of.claims.len()).sum();
+        if claims > FEW_CLAIMS && now >= self.compared_at && now.since(self.compared_at) < BETWEEN_COMPARISONS {
+            return None;
+        }
         if !std::mem::take(&mut self.is_changed) && !is_due {
             return None;
         }
+        self.compared_at = now;
         let found = cross_waits(&self.claims, now);
         let found: CrossWaitsByEnsemble = found.into_iter().map(|(name, waits)| (name, Arc::new(waits))).collect();
         let steps = |all: &CrossWaitsByEnsemble| -> Vec<_> {

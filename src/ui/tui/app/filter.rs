@@ -334,7 +334,7 @@ fn compile_pattern(pattern: &str) -> Result<FilterPattern, String> {
 }
 
 /// Maximum number of holders and first waiters of a lock that are searched.
-const MAX_SEARCHED_CONTENDERS: usize = 100;
+pub const MAX_SEARCHED_CONTENDERS: usize = 100;
 
 impl Matching<'_> {
     /// Searches the name of a lock as the screens show it.

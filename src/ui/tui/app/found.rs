@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::filter::Filter;
+use super::filter::{Filter, MAX_SEARCHED_CONTENDERS};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::diagnose::{Diagnosis, TableAt};
 use lockscope_model::queue::{ContenderRow, LockName, LockQueue, LockTable};
@@ -66,7 +66,9 @@ impl FoundLocks {
             let who = if by_name || (is_listed && found.places.len() == MAX_PLACES) {
                 None
             } else {
-                found.contender(lock, at, &mut left)
+                // The first contenders of a lock that does not pass were searched with it.
+                let first = if is_listed { 0 } else { MAX_SEARCHED_CONTENDERS };
+                found.contender(lock, first, at, &mut left)
             };
             if is_listed || who.is_some() {
                 found.add(lock, is_listed, who.as_ref(), at);
@@ -75,12 +77,18 @@ impl FoundLocks {
         found
     }
 
-    /// Returns the first contender of a lock that passes.
-    fn contender<'a>(&mut self, lock: &'a LockQueue, at: TableAt<'_>, left: &mut usize) -> Option<ContenderRow<'a>> {
-        let searched = lock.len().min(*left);
-        self.is_cut |= searched < lock.len();
-        *left -= searched;
-        lock.rows(0..searched).find(|row| self.filter.takes_who(&lock.lock_name(), row.contender, at.table()))
+    /// Returns the first contender of a lock, from a position on, that passes.
+    fn contender<'a>(
+        &mut self,
+        lock: &'a LockQueue,
+        first: usize,
+        at: TableAt<'_>,
+        left: &mut usize,
+    ) -> Option<ContenderRow<'a>> {
+        let end = lock.len().min(first.saturating_add(*left));
+        self.is_cut |= end < lock.len();
+        *left -= end.saturating_sub(first);
+        lock.rows(first.min(end)..end).find(|row| self.filter.takes_who(&lock.lock_name(), row.contender, at.table()))
     }
 
     fn add(&mut self, lock: &LockQueue, is_listed: bool, who: Option<&ContenderRow<'_>>, at: TableAt<'_>) {
