@@ -118,9 +118,9 @@ pub enum SearchEnd {
     Complete,
     /// The user stopped it.
     Stopped,
-    /// It looked at [`MAX_VISITED`] nodes.
+    /// It looked at `MAX_VISITED` nodes.
     Visited,
-    /// It found [`MAX_FOUND`] nodes.
+    /// It found `MAX_FOUND` nodes.
     Found,
 }
 
