@@ -52,7 +52,9 @@ impl ListView for LockList {
         let (theme, table) = (view.theme, view.app.world().table());
         let contenders = plural(table.contender_count(), "contender", "contenders");
         let (critical, warning) = view.app.world().troubled();
-        let without = table.lock_count().saturating_sub(critical + warning);
+        let muted = view.app.world().diagnosis().muted_count();
+        // A muted finding is one: a lock with several of them is rather not counted.
+        let without = table.lock_count().saturating_sub(critical + warning + muted);
         let open = view.app.world().open_checks();
         let mut after_filter = Vec::new();
         let tags = view.app.tags();
@@ -67,7 +69,6 @@ impl ListView for LockList {
             let warnings = plural(warning, "warning", "warnings");
             after_filter.push((format!("{} {warnings}", theme.signs.warning), view.data(theme.wait)));
         }
-        let muted = view.app.world().diagnosis().muted_count();
         if muted > 0 {
             after_filter.push((format!("{} muted", count(muted)), theme.dim));
         }
