@@ -135,7 +135,7 @@ impl AddedWaits {
 /// The most holders of one lock that are charged, each with its share.
 const MAX_CHARGED: usize = 8;
 
-/// The most holders that are remembered. Of more, the half that cost less is forgotten.
+/// The most holders that are remembered. Beyond it the half that cost less is forgotten.
 const MAX_REMEMBERED: usize = 1_024;
 
 type ChargedHolders = SmallVec<[Option<SessionId>; 1]>;

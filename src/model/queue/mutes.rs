@@ -34,7 +34,7 @@ pub struct Mute {
     pub until: Option<Timestamp>,
     /// What the person wrote.
     pub note: Arc<str>,
-    /// Who muted.
+    /// The person who muted, as `user@host`.
     pub by: Arc<str>,
 }
 

@@ -4,7 +4,7 @@ use super::cost::{HolderKey, WaitCosts};
 use super::{ClientIdentity, LockName, LockTable, WaiterTime};
 use lockscope_base::znode::Timestamp;
 
-/// Who made others wait.
+/// A holder that made others wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitedFor {
     /// The lock that it held.

@@ -63,7 +63,7 @@ pub struct PastFinding {
 /// A mute of a finding of the past.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastMute {
-    /// Who muted it.
+    /// The person who muted it.
     pub by: String,
     /// What was written.
     pub note: String,

@@ -435,7 +435,7 @@ impl EnsembleRow {
 
     /// Whether the ensemble passes a filter: by itself, or by one of its locks.
     fn passes(&self, filter: &Filter) -> bool {
-        self.passes_itself(filter) || self.found.locks(filter).is_some()
+        self.passes_itself(filter) || self.found.locks(filter).is_some() || self.found.may_lack(filter)
     }
 
     /// The locks that pass a filter, and the first of them, unless the ensemble passes by itself.

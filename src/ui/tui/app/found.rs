@@ -47,7 +47,7 @@ pub struct FoundLocks {
     /// The first places, in the order of the locks; at most ten.
     pub places: Vec<FoundPlace>,
     /// Whether there were too many contenders to search all.
-    pub is_cut: bool,
+    is_cut: bool,
 }
 
 impl FoundLocks {
@@ -113,6 +113,11 @@ impl FoundLocks {
     /// was another one.
     pub fn locks(&self, filter: &Filter) -> Option<(usize, &LockName)> {
         self.first.as_ref().filter(|_| self.answers(filter)).map(|first| (self.count, first))
+    }
+
+    /// Returns whether a contender that was not searched may pass.
+    pub fn may_lack(&self, filter: &Filter) -> bool {
+        self.is_cut && self.answers(filter)
     }
 
     /// Returns whether Locks would list any of them.

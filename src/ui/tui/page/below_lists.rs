@@ -139,7 +139,7 @@ pub struct ShownLately<'a> {
     pub leader: Option<ShownLeader<'a>>,
     /// `None` in the past, where there is no earlier look to compare with.
     pub news: Option<LatelyNews>,
-    /// Who made others wait most within the last ten minutes.
+    /// The holders that made others wait most within the last ten minutes.
     pub costliest: Option<WaitedFor>,
     pub utc: bool,
 }

@@ -161,9 +161,13 @@ fn findings(view: View<'_>, row: &EnsembleRow, counts: FindingCounts, columns: u
 fn worst(view: View<'_>, row: &EnsembleRow, columns: usize) -> Cell {
     let theme = view.theme;
     if let Some((count, first)) = row.found_locks(view.app.filter()) {
-        let matches = format!("  ({})", plural(count, "match", "matches"));
+        let more = if row.found.may_lack(view.app.filter()) { ", and not all was searched" } else { "" };
+        let matches = format!("  ({}{more})", plural(count, "match", "matches"));
         let lock = view.fit(&first.to_string(), columns.saturating_sub(width(&matches)), Keep::End);
         return Cell::new(view.fit(&format!("{lock}{matches}"), columns, Keep::Start), theme.text);
+    }
+    if row.found.may_lack(view.app.filter()) {
+        return Cell::new(view.fit("not all contenders were searched", columns, Keep::Start), theme.unsure);
     }
     let trouble = row.servers_trouble();
     if let Some(reason) = row.reason().filter(|_| trouble.is_none_or(|trouble| trouble.severity() < Severity::Critical))
