@@ -19,12 +19,12 @@ const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
+    cli::choose_colours(&words);
     let fail = if cli::is_plugin(&words) { fail_as_plugin } else { fail };
     let arguments = match Arguments::from_words(words) {
         Ok(arguments) => arguments,
         Err(help) if !help.use_stderr() => {
-            // Help or version. A reader that has closed the pipe is no error.
-            let _ = help.print();
+            cli::print_help(&help);
             return ExitCode::SUCCESS;
         }
         Err(error) => return fail(&cli::usage_sentence(&error), FAILED),

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 /// The access that a request to a shared lock asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Access {
     /// Reading, together with other readers.
     Read,
@@ -16,6 +17,7 @@ pub enum Access {
 /// In all of them the holder's node is ephemeral: it is deleted with its session. See also
 /// [what a lock guarantees](crate#what-a-lock-guarantees).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Algorithm {
     /// One node at the lock's own path. The session that creates it holds the lock.
     ///
@@ -28,8 +30,8 @@ pub enum Algorithm {
     /// and sets one watch for each release by anybody, and gets one event.
     ///
     /// ```no_run
-    /// # use lockscope_lock::{Algorithm, Lock};
-    /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # use lockscope_lock::{Algorithm, Lock, zookeeper_client::Client};
+    /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let lock = Lock::new(&client, "/nightly-report", Algorithm::Mutex)?;
     /// if let Some(guard) = lock.try_acquire().await? {
     ///     println!("this machine makes the report; its token is {}", guard.token());
@@ -46,8 +48,8 @@ pub enum Algorithm {
     /// [`Mutex`](Self::Mutex), with a listing and a read in place of a watch on the node.
     ///
     /// ```no_run
-    /// # use lockscope_lock::{Algorithm, Lock};
-    /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # use lockscope_lock::{Algorithm, Lock, zookeeper_client::Client};
+    /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let guard = Lock::new(&client, "/exclusive", Algorithm::MutexParent)?.acquire().await?;
     /// assert_eq!(guard.path().as_str(), "/exclusive/lock");
     /// # Ok(())
@@ -65,8 +67,8 @@ pub enum Algorithm {
     /// with its listing, fires once too.
     ///
     /// ```no_run
-    /// # use lockscope_lock::{Algorithm, Lock};
-    /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # use lockscope_lock::{Algorithm, Lock, zookeeper_client::Client};
+    /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let lock = Lock::new(&client, "/locks/orders", Algorithm::Herd)?;
     /// let guard = lock.acquire().await?;
     /// println!("{} requests, {} events", guard.cost().requests, guard.cost().events);
@@ -87,9 +89,9 @@ pub enum Algorithm {
     /// gives up removes its watch: one request.
     ///
     /// ```no_run
-    /// # use lockscope_lock::{Algorithm, Lock, LockError};
+    /// # use lockscope_lock::{Algorithm, Lock, LockError, zookeeper_client::Client};
     /// # use std::time::Duration;
-    /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let lock = Lock::new(&client, "/locks/orders", Algorithm::Chain)?;
     /// match lock.acquire_within(Duration::from_secs(5)).await {
     ///     Ok(guard) => tokio::select! {
@@ -101,7 +103,7 @@ pub enum Algorithm {
     /// }
     /// # Ok(())
     /// # }
-    /// # async fn work(_: lockscope_base::znode::Zxid) {}
+    /// # async fn work(_: lockscope_lock::Zxid) {}
     /// ```
     Chain,
     /// Like [`Chain`](Self::Chain), but a waiter watches its predecessor and the node before that
@@ -124,8 +126,8 @@ pub enum Algorithm {
     /// watches: one request each.
     ///
     /// ```no_run
-    /// # use lockscope_lock::{Algorithm, Lock};
-    /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # use lockscope_lock::{Algorithm, Lock, zookeeper_client::Client};
+    /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let lock = Lock::new(&client, "/locks/orders", Algorithm::ChainAhead)?;
     /// let guard = lock.acquire().await?;
     /// println!("{} requests, {} events", guard.cost().requests, guard.cost().events);
@@ -139,8 +141,8 @@ pub enum Algorithm {
     /// it is first. No request starves. Cost: as [`Herd`](Self::Herd).
     ///
     /// ```no_run
-    /// # use lockscope_lock::{Access, Algorithm, Lock};
-    /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # use lockscope_lock::{Access, Algorithm, Lock, zookeeper_client::Client};
+    /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let guard = Lock::new(&client, "/locks/index", Algorithm::SharedHerd(Access::Read))?.acquire().await?;
     /// # Ok(())
     /// # }
@@ -157,8 +159,8 @@ pub enum Algorithm {
     /// behind a writer always lists again, since the one before it may have downgraded.
     ///
     /// ```no_run
-    /// # use lockscope_lock::{Access, Algorithm, Lock};
-    /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # use lockscope_lock::{Access, Algorithm, Lock, zookeeper_client::Client};
+    /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let lock = Lock::new(&client, "/locks/index", Algorithm::SharedChain(Access::Write))?;
     /// let guard = lock.acquire().await?;
     /// // The index is rewritten; now look at it, together with others.
@@ -180,9 +182,9 @@ pub enum Algorithm {
     /// an event and a listing for each lease that ends until one is free.
     ///
     /// ```no_run
-    /// # use lockscope_lock::{Algorithm, Lock};
+    /// # use lockscope_lock::{Algorithm, Lock, zookeeper_client::Client};
     /// # use std::num::NonZeroU32;
-    /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let three = NonZeroU32::new(3).ok_or("no lease")?;
     /// let lease = Lock::new(&client, "/limits/mailer", Algorithm::Semaphore(three))?.acquire().await?;
     /// # Ok(())
@@ -193,8 +195,8 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// The names that [`named`](Self::named) knows.
-    pub const NAMES: [&str; 8] =
-        ["mutex", "mutex-parent", "herd", "chain", "chain-ahead", "shared-herd", "shared-chain", "semaphore"];
+    pub const NAMES: &'static [&'static str] =
+        &["mutex", "mutex-parent", "herd", "chain", "chain-ahead", "shared-herd", "shared-chain", "semaphore"];
 
     /// Returns the algorithm with that name. Shared locks take `access`, semaphores take `leases`.
     ///
@@ -260,7 +262,7 @@ mod tests {
     #[test]
     fn every_name_finds_its_algorithm() {
         for name in Algorithm::NAMES {
-            assert_eq!(Algorithm::named(name, Access::Read, NonZeroU32::MIN).map(Algorithm::name), Some(name));
+            assert_eq!(Algorithm::named(name, Access::Read, NonZeroU32::MIN).map(Algorithm::name), Some(*name));
         }
     }
 }

@@ -24,8 +24,8 @@ use super::retrying_client::{
     ChildList, CreatePlace, LastSeen, OneShotWatch, OwnNode, QueuePlace, Retries, RetryingClient,
 };
 use super::{Algorithm, LockError, LockOptions, Parents};
-use lockscope_base::znode::{Sequence, SessionId, ZnodePath, Zxid};
 use lockscope_requests::{Created, NewNode, Requests};
+use lockscope_terms::znode::{Sequence, SessionId, ZnodePath, Zxid};
 
 /// The client, path and options of a lock.
 #[derive(Debug)]
@@ -38,6 +38,9 @@ pub(crate) struct LockSpec {
     /// Whether the next attempt in a chain asks for its predecessor by name: it would have saved
     /// the last one a listing.
     pub(crate) asks_by_name: AtomicBool,
+    /// Whether the attempts take a lease at once, since another attempt of their owner is at the
+    /// head of the queue.
+    pub(crate) has_turn: bool,
 }
 
 /// The result of an attempt that holds the lock.
@@ -369,10 +372,10 @@ impl Drop for AttemptRegistration {
 /// runtime that ran them was shut down.
 ///
 /// ```no_run
-/// # use lockscope_lock::{Algorithm, Lock, cleaned_up};
+/// # use lockscope_lock::{Algorithm, Lock, cleaned_up, zookeeper_client::Client};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let client = zookeeper_client::Client::connect("localhost:2181").await?;
+/// let client = Client::connect("localhost:2181").await?;
 /// let guard = Lock::new(&client, "/locks/orders", Algorithm::Chain)?.acquire().await?;
 /// drop(guard);
 /// cleaned_up(&client).await;

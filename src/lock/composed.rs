@@ -1,15 +1,18 @@
 //! Locks made of locks: several as one, and one that its owner may acquire again while it holds it.
 //!
-//! Both use the public interface of [`Lock`] and [`Guard`] only.
+//! Both use [`Lock`] and [`Guard`] as an application does.
 
+use std::num::NonZeroU32;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::select_all;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{Access, Guard, Lock, LockError, Loss};
+use super::lock::time_after;
+use super::{Access, Algorithm, Guard, Lock, LockError, Loss};
+use lockscope_terms::time::Backoff;
 
 /// Several locks as one: all or none.
 ///
@@ -19,8 +22,8 @@ use super::{Access, Guard, Lock, LockError, Loss};
 /// Cost: the sum of the locks' costs, one lock after the other.
 ///
 /// ```no_run
-/// # use lockscope_lock::{Algorithm, Lock, Multi};
-/// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// # use lockscope_lock::{Algorithm, Lock, Multi, zookeeper_client::Client};
+/// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let from = Lock::new(&client, "/accounts/17", Algorithm::Chain)?;
 /// let to = Lock::new(&client, "/accounts/42", Algorithm::Chain)?;
 /// let both = Multi::new([from, to]).acquire().await?;
@@ -45,15 +48,15 @@ impl Multi {
     ///
     /// # Errors
     ///
-    /// Those of [`Lock::acquire`], of the first lock that fails. The locks before it are released
-    /// when this returns.
+    /// Those of [`Lock::acquire`], of the first lock that fails, or that is known to be lost when the
+    /// last one is held. The others are released when this returns.
     pub async fn acquire(&self) -> Result<MultiGuard, LockError> {
         let mut held = MultiGuard::default();
         for lock in &self.locks {
             let guard = lock.acquire().await;
             held.add(guard.map(Some)).await?;
         }
-        Ok(held)
+        held.if_none_is_lost().await
     }
 
     /// Takes all locks if all are free now. Returns `None` if one is not; none is then held.
@@ -72,7 +75,7 @@ impl Multi {
                 return Ok(None);
             }
         }
-        Ok(Some(held))
+        held.if_none_is_lost().await.map(Some)
     }
 
     /// Waits until all locks are held, but no longer than `within` altogether.
@@ -84,18 +87,29 @@ impl Multi {
     /// Those of [`Lock::acquire_within`], of the first lock that fails. The locks before it are
     /// released when this returns.
     pub async fn acquire_within(&self, within: Duration) -> Result<MultiGuard, LockError> {
-        let start = Instant::now();
+        self.acquire_until(time_after(within), within).await
+    }
+
+    /// Waits until all locks are held, but no longer than until `deadline`, an `Instant` of Tokio or
+    /// of the standard library.
+    ///
+    /// Cancel safe: a dropped future leaves no node.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire_within`](Self::acquire_within).
+    pub async fn acquire_by(&self, deadline: impl Into<Instant>) -> Result<MultiGuard, LockError> {
+        let deadline = deadline.into();
+        self.acquire_until(deadline, deadline.saturating_duration_since(Instant::now())).await
+    }
+
+    async fn acquire_until(&self, deadline: Instant, within: Duration) -> Result<MultiGuard, LockError> {
         let mut held = MultiGuard::default();
         for lock in &self.locks {
-            let guard =
-                lock.acquire_within(within.saturating_sub(start.elapsed())).await.map_err(|error| match error {
-                    // The caller knows the whole time, not what was left of it for this lock.
-                    LockError::TimedOut { path, .. } => LockError::TimedOut { path, within },
-                    other => other,
-                });
+            let guard = lock.acquire_until(deadline, within).await;
             held.add(guard.map(Some)).await?;
         }
-        Ok(held)
+        held.if_none_is_lost().await
     }
 }
 
@@ -117,11 +131,19 @@ impl MultiGuard {
     ///
     /// Cancel safe. Cost: that of [`Guard::lost`] for each lock.
     pub async fn lost(&self) -> (usize, Loss) {
-        if self.guards.is_empty() {
-            return std::future::pending().await;
-        }
-        let (loss, which, _) = select_all(self.guards.iter().map(|guard| Box::pin(guard.lost()))).await;
-        (which, loss)
+        first(self.guards.iter().map(Guard::lost)).await
+    }
+
+    /// Returns the first lock that is known to be lost: its index in [`guards`](Self::guards), and
+    /// how it was lost. Sends no request: see [`Guard::is_lost`].
+    pub fn is_lost(&self) -> Option<(usize, Loss)> {
+        self.guards.iter().enumerate().find_map(|(which, guard)| Some((which, guard.is_lost()?)))
+    }
+
+    /// Waits until the session of any of the locks has expired, or may have by now, as
+    /// [`Guard::expired`] does. Gives what [`lost`](Self::lost) gives. Sends no request. Cancel safe.
+    pub async fn expired(&self) -> (usize, Loss) {
+        first(self.guards.iter().map(Guard::expired)).await
     }
 
     /// Releases all locks, the last one first.
@@ -137,6 +159,15 @@ impl MultiGuard {
             outcome = outcome.and(guard.release().await);
         }
         outcome
+    }
+
+    /// Returns the guards, unless one of the locks was lost while the attempt waited for others. Then
+    /// releases all, and gives that loss.
+    async fn if_none_is_lost(self) -> Result<Self, LockError> {
+        let Some((which, loss)) = self.is_lost() else { return Ok(self) };
+        let error = loss.error(self.guards[which].lock(), self.guards[which].path());
+        let _ = self.release().await;
+        Err(error)
     }
 
     /// Adds a guard. Releases all and gives `false` when there is none, or the error.
@@ -155,6 +186,68 @@ impl MultiGuard {
     }
 }
 
+impl Lock {
+    /// Waits for several leases of a semaphore: all or none. Dropping the guard returns them.
+    ///
+    /// They are taken one after the other, in the attempt's one turn: nobody else takes a lease
+    /// meanwhile, so two that take several never wait for each other. Single leases that others want
+    /// wait too, as long as this one waits.
+    ///
+    /// Cost: 4 requests, 2 and one event for each lease, and the waits as in the
+    /// [table](super#costs). Cancel safe as [`acquire`](Self::acquire); a `tokio::time::timeout`
+    /// around it bounds the time.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire), and [`LockError::BadOptions`] when the lock is no semaphore,
+    /// or has fewer leases.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub async fn acquire_many(&self, leases: NonZeroU32) -> Result<MultiGuard, LockError> {
+        if !matches!(self.algorithm(), Algorithm::Semaphore(all) if leases <= all) {
+            return Err(LockError::BadOptions("only a semaphore has several leases, and no more than it was given"));
+        }
+        let (queue, lease) = self.queue_and_leases();
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        'turns: loop {
+            let turn = queue.acquire().await?;
+            let mut held = MultiGuard::default();
+            for _ in 0..leases.get() {
+                // Without its turn it would contend with somebody who takes several, too.
+                let guard = match turn.run(lease.acquire()).await {
+                    Ok(guard) => guard,
+                    // The session may live: then the wait begins anew.
+                    Err(Loss::Expired) => {
+                        sleep(backoff.next_pause()).await;
+                        continue 'turns;
+                    }
+                    Err(loss) => Err(loss.error(turn.lock(), turn.path())),
+                };
+                held.add(guard.map(Some)).await?;
+            }
+            // The leases are held, whatever has become of the turn.
+            let _ = turn.release().await;
+            return held.if_none_is_lost().await;
+        }
+    }
+}
+
+/// The pauses between turns of one that takes several leases and loses its turn.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Waits for the first of several losses; forever without any.
+async fn first(losses: impl Iterator<Item = impl Future<Output = Loss>>) -> (usize, Loss) {
+    let losses: Vec<_> = losses.map(Box::pin).collect();
+    if losses.is_empty() {
+        return std::future::pending().await;
+    }
+    let (loss, which, _) = select_all(losses).await;
+    (which, loss)
+}
+
 /// One owner of a lock, which may enter it again while it is inside, and leaves it as often.
 ///
 /// Clones are the same owner. Tasks have no identity that a lock could know them by, so another
@@ -164,8 +257,8 @@ impl MultiGuard {
 /// Cost: that of the lock for the first to enter and the last to leave; no request for the others.
 ///
 /// ```no_run
-/// # use lockscope_lock::{Algorithm, Lock, Reentrant};
-/// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// # use lockscope_lock::{Algorithm, Lock, Reentrant, zookeeper_client::Client};
+/// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let owner = Reentrant::new(Lock::new(&client, "/locks/orders", Algorithm::Chain)?);
 /// let outer = owner.enter().await?;
 /// let inner = owner.enter().await?; // asks no server
@@ -215,23 +308,81 @@ impl Reentrant {
         self.enter_with(self.lock.with_access(access)).await
     }
 
+    /// Enters the lock if the owner is inside already, or if it is free now. Returns `None` if others
+    /// hold it or wait for it, or another task of the owner is about to enter. Cancel safe as
+    /// [`Lock::acquire`].
+    ///
+    /// # Errors
+    ///
+    /// As [`enter`](Self::enter), with those of [`Lock::try_acquire`].
+    pub async fn try_enter(&self) -> Result<Option<ReentrantGuard>, LockError> {
+        let Ok(mut entered) = self.inside.try_lock() else { return Ok(None) };
+        if let Some(guard) = again(entered.as_ref(), &self.lock)? {
+            return Ok(Some(guard));
+        }
+        Ok(self.lock.try_acquire().await?.map(|guard| enters(&mut entered, &self.lock, guard)))
+    }
+
+    /// Enters the lock, but waits for it no longer than `within`. Cancel safe as [`Lock::acquire`].
+    ///
+    /// # Errors
+    ///
+    /// As [`enter`](Self::enter), with those of [`Lock::acquire_within`].
+    pub async fn enter_within(&self, within: Duration) -> Result<ReentrantGuard, LockError> {
+        self.enter_until(time_after(within), within).await
+    }
+
+    /// Enters the lock, but waits for it no longer than until `deadline`, an `Instant` of Tokio or
+    /// of the standard library. Cancel safe as [`Lock::acquire`].
+    ///
+    /// # Errors
+    ///
+    /// As [`enter_within`](Self::enter_within).
+    pub async fn enter_by(&self, deadline: impl Into<Instant>) -> Result<ReentrantGuard, LockError> {
+        let deadline = deadline.into();
+        self.enter_until(deadline, deadline.saturating_duration_since(Instant::now())).await
+    }
+
+    async fn enter_until(&self, deadline: Instant, within: Duration) -> Result<ReentrantGuard, LockError> {
+        let path = self.lock.path();
+        let entered = timeout_at(deadline, self.inside.lock()).await;
+        let mut entered = entered.map_err(|_| LockError::TimedOut { path: path.clone(), within })?;
+        if let Some(guard) = again(entered.as_ref(), &self.lock)? {
+            return Ok(guard);
+        }
+        let guard = self.lock.acquire_until(deadline, within).await?;
+        Ok(enters(&mut entered, &self.lock, guard))
+    }
+
     async fn enter_with(&self, lock: Lock) -> Result<ReentrantGuard, LockError> {
         // Locked while the attempt waits, so that two tasks which enter together are one attempt.
         let mut entered = self.inside.lock().await;
-        let access = lock.algorithm().access();
-        if let Some((guard, has)) = entered.as_ref().and_then(|inside| Some((inside.guard.upgrade()?, inside.access))) {
-            if let Some(loss) = guard.is_lost() {
-                return Err(loss.error(guard.lock(), guard.path()));
-            }
-            if has == Some(Access::Read) && access == Some(Access::Write) {
-                return Err(LockError::UpgradeRefused { path: lock.path().clone() });
-            }
-            return Ok(ReentrantGuard { guard });
+        if let Some(guard) = again(entered.as_ref(), &lock)? {
+            return Ok(guard);
         }
-        let guard = Arc::new(lock.acquire().await?);
-        *entered = Some(Entered { guard: Arc::downgrade(&guard), access });
-        Ok(ReentrantGuard { guard })
+        let guard = lock.acquire().await?;
+        Ok(enters(&mut entered, &lock, guard))
     }
+}
+
+/// Enters again, if the owner is inside.
+fn again(entered: Option<&Entered>, lock: &Lock) -> Result<Option<ReentrantGuard>, LockError> {
+    let Some(Entered { guard, access }) = entered else { return Ok(None) };
+    let Some(guard) = guard.upgrade() else { return Ok(None) };
+    if let Some(loss) = guard.is_lost() {
+        return Err(loss.error(guard.lock(), guard.path()));
+    }
+    if *access == Some(Access::Read) && lock.algorithm().access() == Some(Access::Write) {
+        return Err(LockError::UpgradeRefused { path: lock.path().clone() });
+    }
+    Ok(Some(ReentrantGuard { guard }))
+}
+
+/// Enters as the first.
+fn enters(entered: &mut MutexGuard<'_, Option<Entered>>, lock: &Lock, guard: Guard) -> ReentrantGuard {
+    let guard = Arc::new(guard);
+    **entered = Some(Entered { guard: Arc::downgrade(&guard), access: lock.algorithm().access() });
+    ReentrantGuard { guard }
 }
 
 /// One entry into a [`Reentrant`] lock. Dropping it leaves the lock, in the background.

@@ -1,14 +1,12 @@
 //! Counts the requests and watch events of locks, and reports each activity to a recorder.
-//!
-//! The recorder is not for applications: the console's test clients show the activity with it.
 
 use std::collections::BTreeSet;
-use std::fmt::Debug;
 use std::ops::Sub;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lockscope_base::znode::ZnodePath;
+use super::activity::{ActivityRecorder, LockActivity, RequestKind, WatchPlace};
+use lockscope_terms::znode::ZnodePath;
 
 /// The maximum number of nodes that a counter remembers.
 const MAX_REMEMBERED_NODES: usize = 64;
@@ -48,26 +46,22 @@ struct Counters {
 }
 
 impl CostCounter {
-    /// Creates a counter that reports each activity of its locks to `recorder`. Not for
-    /// applications.
-    #[doc(hidden)]
+    /// Creates a counter that reports each activity of its locks to `recorder`: see
+    /// [`activity`](super::activity).
     pub fn recorded_by(recorder: Arc<dyn ActivityRecorder>) -> Self {
         Self(Arc::new(Counters { recorder: Some(recorder), ..Counters::default() }))
     }
 
-    /// Returns the nodes in queues that were created and are not known to be gone, at most 64.
+    /// Returns the nodes of its locks that were created and are not known to be gone, at most 64: what
+    /// a program that ends now would leave to the end of its session.
     ///
-    /// Not for applications: the console's test clients report leftovers with it. Nodes whose
-    /// session has ended are included until [`forget_nodes`](Self::forget_nodes); nodes whose
-    /// creation got no reply are not.
-    #[doc(hidden)]
+    /// Nodes whose session has ended are included until [`forget_nodes`](Self::forget_nodes); nodes
+    /// whose creation got no reply are not.
     pub fn nodes(&self) -> Vec<ZnodePath> {
         self.remembered().iter().cloned().collect()
     }
 
-    /// Forgets the nodes that were created so far, when their session has ended. Not for
-    /// applications.
-    #[doc(hidden)]
+    /// Forgets the nodes that were created so far, when their session has ended.
     pub fn forget_nodes(&self) {
         self.remembered().clear();
     }
@@ -145,59 +139,6 @@ impl AttemptMeter {
             recorder.record(activity());
         }
     }
-}
-
-/// The purpose of a lock's request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RequestKind {
-    /// The request creates a node.
-    Create,
-    /// The request lists the children of a node, with or without a watch.
-    List,
-    /// The request reads a node or its stat, with or without a watch.
-    Read,
-    /// The request deletes a node.
-    Delete,
-    /// The request removes a watch.
-    RemoveWatch,
-    /// The request lets the server catch up with the leader.
-    Sync,
-}
-
-/// The place on which a watch is set.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WatchPlace {
-    /// The children of this node: a creation or a deletion among them fires it.
-    Children(ZnodePath),
-    /// This node: its deletion fires it, and a change of its data.
-    Node(ZnodePath),
-}
-
-/// An action of an attempt, or a delivery to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LockActivity {
-    /// The attempt sends a request. A [`Cost`] counts it.
-    Sends(RequestKind),
-    /// A reply told the attempt that a watch is set.
-    Watches(WatchPlace),
-    /// The attempt gives up a watch that has not fired. The request for that follows.
-    Unwatches(WatchPlace),
-    /// A watch event was delivered to the attempt. A [`Cost`] counts it.
-    Woken(WatchPlace),
-    /// The attempt has nothing to do but wait for the event of a watch.
-    Waits,
-    /// The attempt's node was created.
-    Created(ZnodePath),
-    /// The attempt's node is gone.
-    Deleted(ZnodePath),
-}
-
-/// Learns of each activity of the locks that share a [`CostCounter`], in the
-/// order in which an attempt does or notices it.
-pub trait ActivityRecorder: Debug + Send + Sync {
-    /// Records an activity. Called between the attempt's requests: must not block and must not call
-    /// a lock.
-    fn record(&self, activity: LockActivity);
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zookeeper_client::{Error, SessionState};
 
-use lockscope_base::znode::{BadPath, ZnodePath};
+use lockscope_terms::znode::{BadPath, ZnodePath};
 
 /// Why a lock was not acquired, or is not held any more. Each message is one sentence: what
 /// happened, and what to do.
@@ -118,6 +118,7 @@ pub enum LockError {
 
 /// The reason why a held lock was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Loss {
     /// The session has expired, or it may have: there has been no sound connection for three tenths
     /// of its timeout. In the second case nobody else [holds the lock
@@ -136,6 +137,8 @@ impl Loss {
         }
     }
 }
+
+impl std::error::Error for Loss {}
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,23 +6,24 @@
 //! in between.
 
 use std::future::pending;
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, OptionFuture};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Error, EventType};
 
-use super::attempt::{Attempt, HeldLock};
+use super::attempt::{Attempt, HeldLock, LockSpec};
 use super::error::lock_error;
 use super::options::NodeMode;
-use super::retrying_client::{LastSeen, OneShotWatch, OwnNode, Retries};
+use super::retrying_client::{LastSeen, OneShotWatch, OwnNode, Retries, RetryingClient};
 use super::session_clock::SessionClock;
-use super::{Access, Cost, CostCounter, LockError, Loss};
-use lockscope_base::znode::{Sequence, ZnodePath, Zxid};
+use super::{Access, Cost, LockError, Loss};
 use lockscope_requests::SessionStates;
+use lockscope_terms::znode::{Sequence, ZnodePath, Zxid};
 
 /// A held lock. Dropping it releases the lock in the background; [`release`](Self::release) does so
 /// and returns the outcome. A program that drops guards at its end awaits
@@ -30,11 +31,12 @@ use lockscope_requests::SessionStates;
 #[must_use = "the lock is released when its guard is dropped"]
 #[derive(Debug)]
 pub struct Guard {
-    lock: ZnodePath,
-    node: ZnodePath,
-    sequence: Option<Sequence>,
-    token: Zxid,
-    handle: Handle,
+    pub(super) spec: Arc<LockSpec>,
+    /// The node; after a downgrade its path is that of the reader's node.
+    pub(super) own: OwnNode,
+    /// The version of the fence's data since this guard has raised it.
+    pub(super) fence_version: Mutex<Option<i32>>,
+    pub(super) handle: Handle,
 }
 
 /// A guard's request to its attempt's task.
@@ -42,8 +44,20 @@ pub struct Guard {
 pub(super) enum GuardRequest {
     /// Watch the node, to notice when somebody else deletes it.
     Watch,
+    /// The servers have told that the node is gone.
+    Gone,
     /// Downgrade from writing to reading. The answer is the path of the new node.
     Downgrade(oneshot::Sender<Result<ZnodePath, LockError>>),
+}
+
+/// What an attempt's task knows of its hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct HoldState {
+    pub(super) loss: Option<Loss>,
+    /// When the lock must be presumed lost; `None` with a sound connection.
+    presumed_lost_at: Option<Instant>,
+    /// Whether the holder was asked to release.
+    is_revoked: bool,
 }
 
 /// Connects a future or a guard with the task of its attempt. Dropping it cancels the attempt.
@@ -53,8 +67,9 @@ pub(super) struct Handle {
     pub(super) task: Option<JoinHandle<Result<(), LockError>>>,
     pub(super) cancel: CancellationToken,
     pub(super) requests: mpsc::Sender<GuardRequest>,
-    pub(super) loss: watch::Receiver<Option<Loss>>,
-    pub(super) counter: CostCounter,
+    pub(super) state: watch::Receiver<HoldState>,
+    /// The client for the guard's own requests.
+    pub(super) client: RetryingClient,
 }
 
 impl Drop for Handle {
@@ -64,24 +79,24 @@ impl Drop for Handle {
 }
 
 impl Guard {
-    pub(super) fn new(lock: ZnodePath, own: OwnNode, handle: Handle) -> Self {
-        Self { lock, node: own.path, sequence: own.sequence, token: own.created, handle }
+    pub(super) fn new(spec: Arc<LockSpec>, own: OwnNode, handle: Handle) -> Self {
+        Self { spec, own, fence_version: Mutex::default(), handle }
     }
 
     /// Returns the path of the lock.
     pub fn lock(&self) -> &ZnodePath {
-        &self.lock
+        &self.spec.path
     }
 
     /// Returns the path of the node that holds the lock.
     pub fn path(&self) -> &ZnodePath {
-        &self.node
+        &self.own.path
     }
 
     /// Returns the number of the node in its queue. `None` for [`Mutex`](super::Algorithm::Mutex)
     /// and [`MutexParent`](super::Algorithm::MutexParent), whose nodes have none.
     pub fn sequence(&self) -> Option<Sequence> {
-        self.sequence
+        self.own.sequence
     }
 
     /// Returns the fencing token: the zxid of the transaction that created the node.
@@ -94,18 +109,20 @@ impl Guard {
     /// The token stays the same when a writer [downgrades](Self::downgrade). Readers and holders of
     /// leases may be granted in another order than that of their tokens.
     pub fn token(&self) -> Zxid {
-        self.token
+        self.own.created
     }
 
     /// Returns the cost of this acquisition so far, from its first request.
     pub fn cost(&self) -> Cost {
-        self.handle.counter.cost()
+        self.handle.client.meter.attempt.cost()
     }
 
     /// Returns how the lock was lost, or `None` while no loss is known. Sends no request: a
     /// deletion by somebody else is known only after [`lost`](Self::lost) was polled once.
     pub fn is_lost(&self) -> Option<Loss> {
-        *self.handle.loss.borrow()
+        let ended = self.handle.state.has_changed().is_err().then_some(Loss::Expired);
+        // Without its task, as after the end of its runtime, nobody would notice a loss.
+        self.handle.state.borrow().loss.or(ended)
     }
 
     /// Waits until the lock is lost, and says how. Several tasks may wait at once.
@@ -113,8 +130,7 @@ impl Guard {
     /// Cancel safe. The first poll sets a watch on the own node: one request, and one watch event
     /// at the release.
     pub async fn lost(&self) -> Loss {
-        // This fails if the attempt has ended. Its last report is still there.
-        let _ = self.handle.requests.send(GuardRequest::Watch).await;
+        self.watch_node().await;
         self.expired().await
     }
 
@@ -123,8 +139,98 @@ impl Guard {
     /// It also returns when somebody else's deletion of the node is noticed, which only
     /// [`lost`](Self::lost) does reliably. Cancel safe.
     pub async fn expired(&self) -> Loss {
-        let mut loss = self.handle.loss.clone();
-        loss.wait_for(Option::is_some).await.ok().and_then(|loss| *loss).unwrap_or(Loss::Expired)
+        self.until(|state| state.loss.is_some()).await.err().unwrap_or(Loss::Expired)
+    }
+
+    /// Runs `work` as long as the lock is held. When the lock is lost, `work` is not polled any
+    /// more and dropped. The guard stays: [`release`](Self::release) it afterwards.
+    ///
+    /// Work that blocks its thread ends only at its next `await`. What it has sent before may still
+    /// arrive: [guarded writes](crate#guarded-writes) only while the lock's node is there.
+    ///
+    /// Cost: that of [`lost`](Self::lost). Cancel safe if `work` is, which is dropped with it.
+    ///
+    /// # Errors
+    ///
+    /// The [`Loss`] that ended the work.
+    ///
+    /// ```no_run
+    /// # use lockscope_lock::{Guard, Loss};
+    /// # async fn example(guard: Guard) -> Result<(), Box<dyn std::error::Error>> {
+    /// match guard.run(async { "the output" }).await {
+    ///     Ok(output) => println!("done: {output}"),
+    ///     Err(loss) => println!("not finished: {loss}"),
+    /// }
+    /// guard.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, Loss> {
+        tokio::select! {
+            biased;
+            loss = self.lost() => Err(loss),
+            output = work => Ok(output),
+        }
+    }
+
+    /// Returns when the lock must be presumed lost unless the connection comes back, or `None`
+    /// while the connection is sound. Sends no request.
+    pub fn presumed_lost_at(&self) -> Option<Instant> {
+        self.handle.state.borrow().presumed_lost_at
+    }
+
+    /// Waits until there is no sound connection any more: it was lost, or the process did not run
+    /// for a while. The lock is still held, and work that others must not see twice should pause.
+    /// Gives the time at which the lock must be presumed lost, if nothing is heard before.
+    ///
+    /// Sends no request. Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// The [`Loss`] of the lock, if that is known already.
+    pub async fn suspended(&self) -> Result<Instant, Loss> {
+        let state = self.until(|state| state.presumed_lost_at.is_some()).await?;
+        state.presumed_lost_at.ok_or(Loss::Expired)
+    }
+
+    /// Waits until the connection is sound: a request that was sent since has proved that the
+    /// session lives and that the node is there. Returns at once while it is sound.
+    ///
+    /// Sends no request of its own. Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// The [`Loss`] of the lock, if it comes first.
+    pub async fn resumed(&self) -> Result<(), Loss> {
+        self.until(|state| state.presumed_lost_at.is_none()).await.map(drop)
+    }
+
+    /// Waits until somebody asks the holder to release: the data of the node become `__REVOKE__`,
+    /// as Curator's `Revoker` and lockscope's own console write them. The lock is held until then
+    /// and afterwards; nothing forces the holder.
+    ///
+    /// Cost: the watch of [`lost`](Self::lost), which both share; one event and one request more
+    /// for each change of the data. Cancel safe. Never resolves where the ACL forbids to read the
+    /// node.
+    ///
+    /// # Errors
+    ///
+    /// The [`Loss`] of the lock, if it comes first.
+    pub async fn revoked(&self) -> Result<(), Loss> {
+        self.watch_node().await;
+        self.until(|state| state.is_revoked).await.map(drop)
+    }
+
+    /// Lets the task watch the node. Fails if the attempt has ended: its last report is still there.
+    async fn watch_node(&self) {
+        let _ = self.handle.requests.send(GuardRequest::Watch).await;
+    }
+
+    /// Waits for a state; the loss if it comes first.
+    async fn until(&self, is: impl Fn(&HoldState) -> bool) -> Result<HoldState, Loss> {
+        let mut states = self.handle.state.clone();
+        let state = states.wait_for(|state| state.loss.is_some() || is(state)).await.map_err(|_| Loss::Expired)?;
+        state.loss.map_or(Ok(*state), Err)
     }
 
     /// Turns a lock held for writing into one held for reading, without letting a writer in
@@ -147,9 +253,9 @@ impl Guard {
         let (reply, stepped) = oneshot::channel();
         let _ = self.handle.requests.send(GuardRequest::Downgrade(reply)).await;
         match stepped.await {
-            Ok(path) => self.node = path?,
+            Ok(path) => self.own.path = path?,
             // The attempt has ended instead.
-            Err(_) => return Err(self.is_lost().unwrap_or(Loss::Expired).error(&self.lock, &self.node)),
+            Err(_) => return Err(self.is_lost().unwrap_or(Loss::Expired).error(self.lock(), self.path())),
         }
         Ok(self)
     }
@@ -177,13 +283,15 @@ impl Guard {
         self.handle.cancel.cancel();
         let Some(task) = self.handle.task.take() else { return Ok(()) };
         // Only the end of the runtime can abort the task.
-        task.await.unwrap_or_else(|_| Err(LockError::Closed { path: self.lock.clone() }))
+        task.await.unwrap_or_else(|_| Err(LockError::Closed { path: self.spec.path.clone() }))
     }
 }
 
 /// A held lock, as its task keeps it.
 pub(crate) struct Holding<'a> {
     attempt: &'a Attempt,
+    /// What the guard is told.
+    told: &'a watch::Sender<HoldState>,
     pub(crate) held: HeldLock,
     states: Box<dyn SessionStates>,
     clock: SessionClock,
@@ -201,12 +309,13 @@ pub(crate) struct Holding<'a> {
 impl<'a> Holding<'a> {
     pub(crate) fn new(
         attempt: &'a Attempt,
+        told: &'a watch::Sender<HoldState>,
         held: HeldLock,
         states: Box<dyn SessionStates>,
         clock: SessionClock,
     ) -> Self {
         let own_node = check_later(attempt, &held);
-        Self { attempt, held, states, clock, own_node, watched: false, proof: None, disconnected: false }
+        Self { attempt, told, held, states, clock, own_node, watched: false, proof: None, disconnected: false }
     }
 
     /// Holds the lock until it is cancelled (`None`) or lost.
@@ -218,6 +327,7 @@ impl<'a> Holding<'a> {
             if self.clock.needs_proof() && self.proof.is_none() {
                 self.proof = Some(prove(self.attempt, self.held.own.clone()));
             }
+            self.tell_suspension();
             tokio::select! {
                 biased;
                 lost = &mut self.own_node => return Some(lost),
@@ -238,13 +348,23 @@ impl<'a> Holding<'a> {
                     self.disconnected = true;
                     self.clock.changed(state, Instant::now());
                 }
-                Some(request) = requests.recv() => self.answer(request).await,
+                Some(request) = requests.recv() => match request {
+                    GuardRequest::Gone => return Some(Loss::Deleted),
+                    request => self.answer(request).await,
+                }
             }
         }
     }
 
+    /// Tells the guard whether the connection is sound.
+    fn tell_suspension(&self) {
+        let at = self.clock.presumed_expired_at();
+        self.told.send_if_modified(|state| std::mem::replace(&mut state.presumed_lost_at, at) != at);
+    }
+
     async fn answer(&mut self, request: GuardRequest) {
         match request {
+            GuardRequest::Gone => return,
             GuardRequest::Watch if self.watched => return,
             GuardRequest::Watch => self.watched = true,
             // Fails when the guard was dropped, which cancels the attempt.
@@ -255,7 +375,7 @@ impl<'a> Holding<'a> {
             }
         }
         self.own_node = if self.watched {
-            watch(self.attempt, self.held.own.clone())
+            watch(self.attempt, self.told, self.held.own.clone())
         } else {
             check_later(self.attempt, &self.held)
         };
@@ -275,16 +395,24 @@ impl<'a> Holding<'a> {
     }
 }
 
-/// Watches the own node. Ends when it is lost.
-fn watch(attempt: &Attempt, own: OwnNode) -> BoxFuture<'_, Loss> {
+/// The data of a node whose owner is asked to release: `Revoker` of Curator.
+const REVOKED: &[u8] = b"__REVOKE__";
+
+/// Watches the own node, and tells when its data ask to release. Ends when it is lost.
+fn watch<'a>(attempt: &'a Attempt, told: &'a watch::Sender<HoldState>, own: OwnNode) -> BoxFuture<'a, Loss> {
     Box::pin(async move {
         loop {
             match attempt.client.watch(&own.path).await {
-                Ok(Some(mut node)) if own.is(&node.stat) => match node.watch.fired().await.event_type {
-                    EventType::NodeDeleted => return Loss::Deleted,
-                    EventType::Session => return Loss::Expired,
-                    _ => {}
-                },
+                Ok(Some(mut node)) if own.is(&node.stat) => {
+                    if node.data.as_deref() == Some(REVOKED) {
+                        told.send_if_modified(|state| !std::mem::replace(&mut state.is_revoked, true));
+                    }
+                    match node.watch.fired().await.event_type {
+                        EventType::NodeDeleted => return Loss::Deleted,
+                        EventType::Session => return Loss::Expired,
+                        _ => {}
+                    }
+                }
                 // Another node may have its path.
                 Ok(_) => return Loss::Deleted,
                 // The session has ended, or it cannot be known for another reason whether the lock

@@ -1,8 +1,9 @@
 //! Distributed locks on ZooKeeper, for applications in Rust.
 //!
-//! A [`Lock`] has a client, a path and an [`Algorithm`]. [`Lock::acquire`], [`Lock::try_acquire`]
-//! and [`Lock::acquire_within`] give a [`Guard`]. [`Multi`] takes several locks as one;
-//! [`Reentrant`] lets one owner enter again. All algorithms are used in the same way, so that one
+//! A [`Lock`] has a client, a path and an [`Algorithm`]. [`Lock::acquire`], [`Lock::try_acquire`],
+//! [`Lock::acquire_within`] and [`Lock::acquire_by`] give a [`Guard`], [`Lock::acquire_many`]
+//! several leases of a semaphore. [`Multi`] takes several locks as one; [`Reentrant`] lets one owner
+//! enter again. All algorithms are used in the same way, so that one
 //! can be chosen at run time by its [name](Algorithm::named).
 //!
 //! The locks run on Tokio, in its single-threaded and its multi-threaded runtime, on every system
@@ -13,9 +14,9 @@
 //! ([`ServerTooOld`](LockError::ServerTooOld), measured on 3.4.6).
 //!
 //! ```no_run
-//! # use lockscope_lock::{Algorithm, Lock};
+//! # use lockscope_lock::{Algorithm, Lock, zookeeper_client::Client};
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let client = zookeeper_client::Client::connect("localhost:2181").await?;
+//! let client = Client::connect("localhost:2181").await?;
 //! let guard = Lock::new(&client, "/locks/orders", Algorithm::Chain)?.acquire().await?;
 //! // Do what only one may do at a time.
 //! guard.release().await?;
@@ -30,8 +31,8 @@
 //! [token](Guard::token) that has written, and refuse lower ones:
 //!
 //! ```no_run
-//! # use lockscope_lock::{Algorithm, Lock};
-//! # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! # use lockscope_lock::{Algorithm, Lock, zookeeper_client::Client};
+//! # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
 //! let guard = Lock::new(&client, "/locks/orders", Algorithm::Chain)?.acquire().await?;
 //! let (data, stat) = client.get_data("/orders/last").await?;
 //! let last_token: i64 = std::str::from_utf8(&data)?.parse()?;
@@ -46,6 +47,59 @@
 //!
 //! A whole program that also handles lost locks and expired sessions is the example
 //! `guarded_counter`.
+//!
+//! # Guarded writes
+//!
+//! Where the data are in the same ensemble, the servers check the lock themselves. A guarded write
+//! ([`Guard::create`], [`set_data`](Guard::set_data), [`delete`](Guard::delete),
+//! [`multi`](Guard::multi), [`check_writer`](Guard::check_writer)) is one transaction of a check of
+//! the lock's node and the writes. Whenever it reaches the servers, it is carried out while that
+//! node is there, or not at all (`late-guarded-write`, `fenced-write` in `tests/schedules`). Where
+//! the path of the node can come back, a fence refuses it once a later holder has written.
+//!
+//! ```no_run
+//! # use lockscope_lock::{Algorithm, Lock, WriteError};
+//! # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! let guard = Lock::new(&client, "/locks/orders", Algorithm::Chain)?.acquire().await?;
+//! match guard.set_data("/orders/last", b"4711", None).await {
+//!     Ok(stat) => println!("written, the version is {}", stat.version),
+//!     Err(WriteError::Lost(loss)) => println!("nothing was written: {loss}"),
+//!     Err(other) => return Err(other.into()),
+//! }
+//! guard.release().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | the lock | a guarded write checks | none is carried out after | cost |
+//! | --- | --- | --- | --- |
+//! | names with the attempt's id: [`Curator`](Naming::Curator), [`Latch`](Naming::Latch) and [`Kazoo`](Naming::Kazoo) in queues, shared locks, semaphores | its node, whose path never comes back | the end of its node, so before the next one holds | 1 request |
+//! | the same with a [fence](LockOptions::fence) | its node and the fence | that, or a guarded write of a holder with a higher token | 1 request, 2 for the first |
+//! | the two mutexes, [`WriteLock`](Naming::WriteLock), [`Session`](Naming::Session) and [`Named`](Naming::Named), with a fence | that a node has its path, and the fence | a guarded write of a later holder | 1 request, 2 for the first |
+//! | these without a fence | | [`NeedsFence`](WriteError::NeedsFence) | nothing |
+//!
+//! The requests come one after the other. The number of writes does not matter, and acquire and
+//! release cost as without.
+//!
+//! A fence is a node whose data are the highest token that has written. The first guarded write of
+//! a hold raises it in the same transaction. A holder that decides by what it reads raises it
+//! before it reads, with `guard.multi(&[])`. With one fence for several locks or for a lock that
+//! was restored from a backup, an older token is refused there too.
+//!
+//! The data of the lock's node may change, as by a [request to release](Guard::revoked). The servers
+//! demand the permission to read the node.
+//!
+//! # While the lock is held
+//!
+//! | what happens | who tells it | cost |
+//! | --- | --- | --- |
+//! | The lock is lost. | [`Guard::lost`]; [`Guard::run`] ends work by it | 1 request, 1 event at the release, once for all that share the watch |
+//! | The session has expired, or may have. | [`Guard::expired`], [`Guard::is_lost`] | nothing |
+//! | The connection is gone, and the lock is not lost yet. | [`Guard::suspended`], with the time that is left; [`Guard::presumed_lost_at`] | nothing |
+//! | It is back, and the session is proved. | [`Guard::resumed`] | nothing |
+//! | Somebody asks the holder to release: Curator's `Revoker`, or lockscope's console. | [`Guard::revoked`] | that of [`Guard::lost`]; 1 request and 1 event more for each change |
+//! | Others wait. | [`Lock::participants`], [`Lock::position`] | 1 listing; 1 read for each participant |
+//! | The program ends. | [`cleaned_up`] returns when nothing is left behind | nothing |
 //!
 //! # Costs
 //!
@@ -111,12 +165,31 @@
 //!   come back, it reads the node before it deletes it: two requests.
 //! - After a lost connection, a read before a deletion is two requests: the server first catches up
 //!   with the leader.
-//! - [`Guard::lost`] adds one request, and one event at the release.
+//! - [`Guard::lost`], [`run`](Guard::run) and [`revoked`](Guard::revoked) together add one request,
+//!   and one event at the release.
 //! - After a lost reply to a create in a queue, the attempt lists the queue every five seconds, for
 //!   two session timeouts.
 //! - A client and its locks wake up twenty times in a session timeout. That sends no request,
 //!   except after a [pause](#what-it-cannot-guarantee) and after a reconnect: then one for each
 //!   held lock, and one for a lock that is granted after it.
+//!
+//! # Tracing
+//!
+//! A lock tells [`tracing`](https://docs.rs/tracing) what it does, with the target
+//! `lockscope_lock`. No field has the data of a node in it. Without a subscriber this costs one
+//! comparison for each span and event, and allocates nothing.
+//!
+//! | span or event | level | from, to | fields |
+//! | --- | --- | --- | --- |
+//! | `lock_attempt` | debug | the first poll; the deletion of its node. Below the caller's span | `lock`, `algorithm`, `session`, `waits` |
+//! | `lock_wait` | debug | in `lock_attempt`: until it holds or gives up | `lock` |
+//! | `lock_hold` | debug | in `lock_attempt`: until it is released or lost | `lock`, `node`, `token` |
+//! | "the lock is lost" | warn | in `lock_hold` | `lock`, `node`, `token`, `loss` |
+//! | "the release failed" | warn | in `lock_hold`: the lock was lost before, or its node stays | `lock`, `node`, `token`, `error` |
+//! | "the lock was not acquired", "the lock is not free", "the attempt was cancelled" | debug | in `lock_attempt` | `lock`, `error` |
+//!
+//! [`activity`] has each request and each watch, for programs that count or draw them. Programs
+//! without an async runtime use [`blocking`].
 //!
 //! # What a lock guarantees
 //!
@@ -244,31 +317,59 @@
 //! - **A runtime that is shut down** stops the background tasks. Their nodes go with the session,
 //!   unless [`cleaned_up`] was awaited before.
 
+//!
+//! # Versions
+//!
+//! Types of [`zookeeper_client`] are in the signatures (the client, ACLs, its error), and Tokio's `Instant`. So this crate
+//! exports the one that it is built with, and a new minor version of that crate (as long as it is
+//! below 1.0) is one of this crate, too. A program that needs its TLS or SASL depends on the same
+//! version with those features. Below 1.0 a new minor version may change anything, and a
+//! new patch version only adds. Additions are new items, methods, and variants and fields of types
+//! that are `#[non_exhaustive]`, so match those with a last arm for all others. What is hidden from
+//! this documentation may change at any time. The oldest version of Rust is the `rust-version` of
+//! `Cargo.toml`; raising it is a new minor version.
+//!
+//! What a lock does on the servers is part of the interface, since locks of two versions queue
+//! together: the names and data of nodes, and who waits for whom.
+
 #![warn(clippy::missing_errors_doc)]
 
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Readme;
+
+pub mod activity;
 mod algorithm;
 mod attempt;
+pub mod blocking;
 mod composed;
 mod cost;
+mod election;
 mod error;
 mod guard;
+mod guarded_write;
 mod lock;
 mod mutex;
 mod options;
+mod participants;
 mod queue;
 mod retrying_client;
 mod session_clock;
+mod spans;
 mod task;
-
-#[doc(hidden)]
-pub use cost::{ActivityRecorder, LockActivity, RequestKind, WatchPlace};
 
 pub use algorithm::{Access, Algorithm};
 pub use attempt::cleaned_up;
 pub use composed::{Multi, MultiGuard, Reentrant, ReentrantGuard};
 pub use cost::{Cost, CostCounter};
+pub use election::{Election, Leaders, Leadership};
 pub use error::{LockError, Loss};
 pub use guard::Guard;
+pub use guarded_write::{GuardedWriter, WriteError};
 pub use lock::Lock;
-pub use lockscope_base::trace_context::{BadTraceContext, TraceContext};
+pub use lockscope_requests::{NewNode, Write};
+pub use lockscope_terms::trace_context::{BadTraceContext, SpanId, TraceContext, TraceId};
+pub use lockscope_terms::znode::{BadPath, Sequence, SessionId, ZnodePath, Zxid};
 pub use options::{LockOptions, Naming, Parents};
+pub use participants::Participant;
+pub use zookeeper_client;

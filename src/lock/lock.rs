@@ -7,18 +7,19 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 use zookeeper_client::{Client, SessionState};
 
 use super::attempt::{Attempt, LockSpec};
 use super::error::NotAcquired;
-use super::guard::{Guard, Handle};
+use super::guard::{Guard, Handle, HoldState};
 use super::options::QueueNames;
 use super::retrying_client::OwnNode;
 use super::task::AttemptChannels;
-use super::{Algorithm, Cost, CostCounter, LockError, LockOptions};
-use lockscope_base::trace_context::TraceContext;
-use lockscope_base::znode::ZnodePath;
+use super::{Algorithm, Cost, CostCounter, LockError, LockOptions, spans};
 use lockscope_requests::Requests;
+use lockscope_terms::trace_context::TraceContext;
+use lockscope_terms::znode::ZnodePath;
 
 /// The time for which [`Lock::acquire_within`] waits for the deletion of its node when its time is
 /// over. After that it returns, and the deletion goes on in the background.
@@ -40,9 +41,9 @@ const MAX_CREATE: usize = 0xf_ffff;
 /// A lock, its attempts and its guards keep the client's session open as long as they live.
 ///
 /// ```no_run
-/// # use lockscope_lock::{Algorithm, Lock, LockOptions, Naming};
+/// # use lockscope_lock::{Algorithm, Lock, LockOptions, Naming, zookeeper_client::Client};
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let client = zookeeper_client::Client::connect("localhost:2181").await?;
+/// let client = Client::connect("localhost:2181").await?;
 /// // In one queue with Python programs that use kazoo.
 /// let options = LockOptions::default().naming(Naming::Kazoo).data("worker 7");
 /// let lock = Lock::with(&client, "/locks/orders", Algorithm::Chain, options)?;
@@ -74,8 +75,9 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new), and [`LockError::BadOptions`] when the list of ACLs is empty, when
-    /// path, data and ACLs together have more than 1 MiB, or when the naming does not fit the
+    /// As [`new`](Self::new), with the fence's path too, and [`LockError::BadOptions`] when the list of ACLs is empty, when
+    /// path, data and ACLs together have more than 1 MiB, when the lock has a
+    /// [fence](LockOptions::fence) and is not exclusive, or when the naming does not fit the
     /// algorithm (see [`Naming::check`](super::Naming::check)).
     pub fn with(client: &Client, path: &str, algorithm: Algorithm, options: LockOptions) -> Result<Self, LockError> {
         Self::over(Arc::new(client.clone()), path, algorithm, options)
@@ -106,6 +108,10 @@ impl Lock {
                 "servers take no more than 1 MiB for the path, the data and the ACLs of a node",
             ));
         }
+        let is_shared = matches!(algorithm, Algorithm::Semaphore(_)) || algorithm.access().is_some();
+        if options.fence.clone()?.is_some() && is_shared {
+            return Err(LockError::BadOptions("only exclusive locks have tokens that rise, so only they have a fence"));
+        }
         let names = QueueNames::of(&options.naming, algorithm)?;
         Ok(Self::of(client, path, algorithm, names, options))
     }
@@ -118,7 +124,8 @@ impl Lock {
         options: LockOptions,
     ) -> Self {
         let asks_by_name = AtomicBool::new(false);
-        Self { spec: Arc::new(LockSpec { client, path, algorithm, names, options, asks_by_name }) }
+        let spec = LockSpec { client, path, algorithm, names, options, asks_by_name, has_turn: false };
+        Self { spec: Arc::new(spec) }
     }
 
     /// Returns the path of the lock.
@@ -159,6 +166,26 @@ impl Lock {
     pub fn traced(&self, context: TraceContext) -> Result<Self, LockError> {
         let LockSpec { client, path, algorithm, options, .. } = &*self.spec;
         Self::over(Arc::clone(client), path.as_str(), *algorithm, options.clone().trace_context(context))
+    }
+
+    /// Returns a semaphore's queue, which each attempt for a lease joins, and its leases for an owner
+    /// who is at the head of the queue.
+    pub(super) fn queue_and_leases(&self) -> (Self, Self) {
+        let LockSpec { client, path, algorithm, names, options, .. } = &*self.spec;
+        let (client, names, options) = (Arc::clone(client), names.clone(), options.clone());
+        let queue =
+            Self::of(Arc::clone(&client), path.child("locks"), Algorithm::Chain, names.clone(), options.clone());
+        let (path, asks_by_name) = (path.clone(), AtomicBool::new(false));
+        let spec = LockSpec { client, path, algorithm: *algorithm, names, options, asks_by_name, has_turn: true };
+        (queue, Self { spec: Arc::new(spec) })
+    }
+
+    pub(super) fn requests(&self) -> Arc<dyn Requests> {
+        Arc::clone(&self.spec.client)
+    }
+
+    pub(super) fn names(&self) -> &QueueNames {
+        &self.spec.names
     }
 
     /// Returns the counter of this lock's attempts.
@@ -257,9 +284,27 @@ impl Lock {
     ///
     /// Outside of a Tokio runtime.
     pub async fn acquire_within(&self, within: Duration) -> Result<Guard, LockError> {
+        self.acquire_until(time_after(within), within).await
+    }
+
+    /// Waits for the lock, but no longer than until `deadline`, an `Instant` of Tokio or of the
+    /// standard library: one deadline for several locks and other work. Else as
+    /// [`acquire_within`](Self::acquire_within), with its cost and its cancellation.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire_within`](Self::acquire_within).
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub async fn acquire_by(&self, deadline: impl Into<Instant>) -> Result<Guard, LockError> {
+        let deadline = deadline.into();
+        self.acquire_until(deadline, deadline.saturating_duration_since(Instant::now())).await
+    }
+
+    pub(super) async fn acquire_until(&self, deadline: Instant, within: Duration) -> Result<Guard, LockError> {
         let mut start = self.start(true);
-        // A century, far below the overflow of the clock.
-        let deadline = Instant::now() + within.min(Duration::from_secs(3_000_000_000));
         let granted = tokio::select! {
             biased;
             granted = &mut start.granted => granted.unwrap_or(Err(NotAcquired::Cancelled)),
@@ -299,21 +344,19 @@ impl Lock {
     fn start(&self, waits: bool) -> StartedAttempt {
         let cancel = CancellationToken::new();
         let attempt = Attempt::new(Arc::clone(&self.spec), waits, cancel.clone());
-        let counter = attempt.client.meter.attempt.clone();
+        let client = attempt.client.for_guard();
         let (granted_sender, granted) = oneshot::channel();
         let (requests, requests_receiver) = mpsc::channel(1);
-        let (loss_sender, loss) = watch::channel(None);
-        let task = tokio::spawn(attempt.run(AttemptChannels {
-            granted: granted_sender,
-            requests: requests_receiver,
-            loss: loss_sender,
-        }));
-        StartedAttempt { granted, handle: Handle { task: Some(task), cancel, requests, loss, counter } }
+        let (state_sender, state) = watch::channel(HoldState::default());
+        let span = spans::attempt(&attempt);
+        let channels = AttemptChannels { granted: granted_sender, requests: requests_receiver, state: state_sender };
+        let task = tokio::spawn(attempt.run(channels).instrument(span));
+        StartedAttempt { granted, handle: Handle { task: Some(task), cancel, requests, state, client } }
     }
 
     fn guard(&self, start: StartedAttempt, granted: Result<OwnNode, NotAcquired>) -> Result<Guard, LockError> {
         match granted {
-            Ok(own) => Ok(Guard::new(self.spec.path.clone(), own, start.handle)),
+            Ok(own) => Ok(Guard::new(Arc::clone(&self.spec), own, start.handle)),
             Err(NotAcquired::Failed(error)) => Err(error),
             // Only the end of the runtime can abort the task.
             Err(NotAcquired::Cancelled | NotAcquired::NotFree) => {
@@ -321,6 +364,11 @@ impl Lock {
             }
         }
     }
+}
+
+/// Returns the time after this duration. A century at most, far below the overflow of the clock.
+pub(super) fn time_after(within: Duration) -> Instant {
+    Instant::now() + within.min(Duration::from_secs(3_000_000_000))
 }
 
 /// An attempt under way.

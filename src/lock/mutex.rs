@@ -6,7 +6,7 @@ use super::attempt::{Attempt, HeldLock, MAX_PARENT_CREATES};
 use super::error::{NotAcquired, lock_error};
 use super::retrying_client::{CreatePlace, LastSeen, OneShotWatch, OwnNode, Retries};
 use super::{Algorithm, LockError};
-use lockscope_base::znode::{ZnodePath, Zxid};
+use lockscope_terms::znode::{ZnodePath, Zxid};
 
 /// Creates the node, or waits for its end and tries again.
 pub async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> {

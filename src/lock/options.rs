@@ -8,11 +8,12 @@ use uuid::Uuid;
 use zookeeper_client::{Acl, Acls};
 
 use super::{Access, Algorithm, CostCounter, LockError};
-use lockscope_base::trace_context::TraceContext;
-use lockscope_base::znode::{Sequence, SessionId, ZnodePath};
+use lockscope_terms::trace_context::TraceContext;
+use lockscope_terms::znode::{BadPath, Sequence, SessionId, ZnodePath};
 
 /// The handling of parents that do not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Parents {
     /// Creates them as container nodes, which the server deletes some time after their last child
     /// is gone. On servers that have no containers the parents are persistent.
@@ -34,6 +35,7 @@ pub struct LockOptions {
     pub(super) acls: Vec<Acl>,
     pub(super) parents: Parents,
     pub(super) counter: CostCounter,
+    pub(super) fence: Result<Option<ZnodePath>, BadPath>,
 }
 
 impl Default for LockOptions {
@@ -45,6 +47,7 @@ impl Default for LockOptions {
             acls: Acls::anyone_all().to_vec(),
             parents: Parents::default(),
             counter: CostCounter::default(),
+            fence: Ok(None),
         }
     }
 }
@@ -120,6 +123,18 @@ impl LockOptions {
         self
     }
 
+    /// Sets the fence of [guarded writes](crate#guarded-writes): a node whose data are the highest
+    /// token that has written, as a decimal number. All clients of the lock have the same one.
+    ///
+    /// The first guarded write of a hold raises it, in the same transaction, and creates it as a
+    /// persistent node if it is missing. Nobody may delete or lower it: then an earlier holder can
+    /// write again. [`Lock::with`](super::Lock::with) refuses it for a lock that is not exclusive.
+    #[must_use]
+    pub fn fence(mut self, path: &str) -> Self {
+        self.fence = ZnodePath::new(path).map(Some);
+        self
+    }
+
     /// Counts the cost of the lock with this counter, which other locks may share.
     #[must_use]
     pub fn counter(mut self, counter: CostCounter) -> Self {
@@ -131,6 +146,7 @@ impl LockOptions {
 /// The names of a queue's nodes. Locks with the same naming and path share one queue, even if
 /// different libraries made them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Naming {
     /// `_c_<UUID>-lock-S`: in one queue with Curator's `InterProcessMutex`, go-zookeeper's and
     /// zookeeper-client's locks and the textbook's `lock-S`. Shared locks as Curator's
@@ -138,6 +154,8 @@ pub enum Naming {
     /// Curator's are of version 4.
     #[default]
     Curator,
+    /// `_c_<UUID>-latch-S`: in one queue with Curator's `LeaderLatch`. For [elections](super::Election).
+    Latch,
     /// `<32 hex digits>__lock__S`: in one queue with kazoo's `Lock`, and as shared locks, with
     /// `__rlock__`, with its `ReadLock` and `WriteLock`.
     Kazoo,
@@ -154,7 +172,7 @@ pub enum Naming {
 
 impl Naming {
     /// The namings as [`named`](Self::named) reads them.
-    pub const NAMES: [&str; 5] = ["curator", "kazoo", "write-lock", "session", "named:NAME"];
+    pub const NAMES: &'static [&'static str] = &["curator", "latch", "kazoo", "write-lock", "session", "named:NAME"];
 
     /// Parses a naming; `None` for any other text.
     ///
@@ -166,6 +184,7 @@ impl Naming {
     pub fn named(text: &str) -> Option<Self> {
         Some(match text {
             "curator" => Self::Curator,
+            "latch" => Self::Latch,
             "kazoo" => Self::Kazoo,
             "write-lock" => Self::WriteLock,
             "session" => Self::Session,
@@ -219,7 +238,10 @@ impl QueueNames {
             (Naming::Named(name), _) if name.is_empty() || name.contains(['/', '\0']) => {
                 return Err(LockError::BadOptions("the name of the queue is empty or contains a slash"));
             }
-            (Naming::WriteLock | Naming::Named(_), Algorithm::SharedHerd(_) | Algorithm::SharedChain(_)) => {
+            (
+                Naming::Latch | Naming::WriteLock | Naming::Named(_),
+                Algorithm::SharedHerd(_) | Algorithm::SharedChain(_),
+            ) => {
                 return Err(LockError::BadOptions(
                     "shared locks have the names of Curator, of kazoo or of the session",
                 ));
@@ -244,6 +266,7 @@ impl QueueNames {
             (Naming::Curator, QueueKind::Leases) => format!("_c_{id}-lease-"),
             (Naming::Curator, QueueKind::Shared) if mode == NodeMode::Read => format!("_c_{id}-__READ__"),
             (Naming::Curator, QueueKind::Shared) => format!("_c_{id}-__WRIT__"),
+            (Naming::Latch, _) => format!("_c_{id}-latch-"),
             (Naming::Kazoo, _) if mode == NodeMode::Read => format!("{}__rlock__", id.simple()),
             (Naming::Kazoo, _) => format!("{}__lock__", id.simple()),
             (Naming::Session, QueueKind::Shared) if mode == NodeMode::Read => format!("{session}-R-"),
@@ -256,7 +279,7 @@ impl QueueNames {
 
     /// Returns whether the names contain the id of the attempt. Otherwise the node's data does.
     pub(crate) fn carry_id(&self) -> bool {
-        matches!(self.naming, Naming::Curator | Naming::Kazoo)
+        matches!(self.naming, Naming::Curator | Naming::Latch | Naming::Kazoo)
     }
 
     /// Returns whether a holder can downgrade from writing to reading, which creates a second node
@@ -295,6 +318,7 @@ impl QueueNames {
             (Naming::Curator, QueueKind::Exclusive) => one_of(&[], &["lock-"]),
             (Naming::Curator, QueueKind::Leases) => head.ends_with("lease-").then_some(NodeMode::Lease),
             (Naming::Curator, QueueKind::Shared) => one_of(&["__READ__"], &["__WRIT__"]),
+            (Naming::Latch, _) => one_of(&[], &["latch-"]),
             (Naming::Kazoo, QueueKind::Shared) => one_of(&["__rlock__"], &["__lock__"]),
             (Naming::Kazoo, _) => one_of(&[], &["__lock__"]),
             (Naming::Session, QueueKind::Shared) => one_of(&["-R-", "-r-"], &["-W-", "-w-"]),
@@ -339,6 +363,7 @@ mod tests {
         let read_write = Algorithm::SharedChain(Access::Write);
         for (naming, algorithm, mode, recipe) in [
             (Naming::Curator, Algorithm::Chain, NodeMode::Exclusive, Recipe::CuratorMutex),
+            (Naming::Latch, Algorithm::Chain, NodeMode::Exclusive, Recipe::CuratorLatch),
             (Naming::Kazoo, Algorithm::Chain, NodeMode::Exclusive, Recipe::KazooLock),
             (Naming::WriteLock, Algorithm::Chain, NodeMode::Exclusive, Recipe::ZookeeperWriteLock),
             (Naming::Session, Algorithm::Herd, NodeMode::Exclusive, Recipe::TextbookSessionQueue),

@@ -18,13 +18,13 @@ use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep_until};
 use zookeeper_client::EventType;
 
+use super::activity::LockActivity;
 use super::attempt::{Attempt, FirstListing, HeldLock};
-use super::cost::LockActivity;
 use super::error::NotAcquired;
 use super::options::{NodeMode, QueueNames};
 use super::retrying_client::{ChildList, LastSeen, OneShotWatch, OwnNode, RetryingClient};
 use super::{Access, Algorithm, LockError};
-use lockscope_base::znode::ZnodePath;
+use lockscope_terms::znode::ZnodePath;
 
 /// Acquires a lock that is one queue.
 pub async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> {
@@ -460,11 +460,14 @@ impl<'a> NodeWatches<'a> {
 /// Takes the queue lock, then a lease. Then, or on an error, the queue lock is released.
 pub(crate) async fn contend_for_lease(attempt: &Attempt, leases: NonZeroU32) -> Result<HeldLock, NotAcquired> {
     let (locks, lease_parent) = (attempt.spec.path.child("locks"), attempt.spec.path.child("leases"));
-    let queue = JoinedQueue { parent: &locks, names: &attempt.spec.names, mode: NodeMode::Exclusive, max_holders: 1 };
-    let queued = enter_chain(attempt, &queue).await?;
     let names = QueueNames::leases();
     let max_holders = usize::try_from(leases.get()).unwrap_or(usize::MAX);
     let lease_queue = JoinedQueue { parent: &lease_parent, names: &names, mode: NodeMode::Lease, max_holders };
+    if attempt.spec.has_turn {
+        return enter_herd(attempt, &lease_queue).await;
+    }
+    let queue = JoinedQueue { parent: &locks, names: &attempt.spec.names, mode: NodeMode::Exclusive, max_holders: 1 };
+    let queued = enter_chain(attempt, &queue).await?;
     // Only the holder of the queue lock gets here, so a single attempt watches the leases.
     let waited = enter_herd(attempt, &lease_queue).await;
     let held = clean_up(attempt, &queued.own, waited).await?;
@@ -478,7 +481,7 @@ mod tests {
 
     use super::*;
     use crate::{Access, Algorithm, Naming};
-    use lockscope_base::znode::{Sequence, SessionId};
+    use lockscope_terms::znode::{Sequence, SessionId};
 
     fn names(algorithm: Algorithm) -> QueueNames {
         QueueNames::of(&Naming::Curator, algorithm).expect("the naming fits the algorithm")

@@ -15,15 +15,18 @@ use futures::future::join;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use zookeeper_client::{CreateMode, Error, EventType, SessionState, Stat, WatchedEvent};
+use zookeeper_client::{
+    CreateMode, Error, EventType, MultiWriteError, MultiWriteResult, SessionState, Stat, WatchedEvent,
+};
 
 use super::LockError;
-use super::cost::{AttemptMeter, LockActivity, RequestKind, WatchPlace};
+use super::activity::{LockActivity, RequestKind, WatchPlace};
+use super::cost::AttemptMeter;
 use super::error::{NotAcquired, is_transient, is_unreadable, lock_error, session_ended};
 use super::options::QueueNames;
-use lockscope_base::time::Backoff;
-use lockscope_base::znode::{Sequence, SessionId, ZnodePath, Zxid};
 use lockscope_requests::{Created, NewNode, Requests, SessionStates, Watch, Write};
+use lockscope_terms::time::Backoff;
+use lockscope_terms::znode::{Sequence, SessionId, ZnodePath, Zxid};
 
 /// A listing of a parent's children.
 #[derive(Debug)]
@@ -64,6 +67,11 @@ impl RetryingClient {
     /// Creates the client of an attempt at the lock at `lock`.
     pub(crate) fn new(raw: Arc<dyn Requests>, meter: AttemptMeter, lock: ZnodePath, cancel: CancellationToken) -> Self {
         Self { raw, meter, lock, cancel, unanswered: UnansweredCreates::default(), new_session: OnceLock::new() }
+    }
+
+    /// Returns a client for the guard of the attempt, which counts for the same attempt.
+    pub(crate) fn for_guard(&self) -> Self {
+        Self::new(Arc::clone(&self.raw), self.meter.clone(), self.lock.clone(), self.cancel.clone())
     }
 
     /// Returns the session to which the attempt's nodes belong.
@@ -428,6 +436,21 @@ impl RetryingClient {
         self.meter.request(RequestKind::Create);
         self.raw.write(&[Write::Create(new), Write::Delete(own.path.as_str(), version)]).await?;
         Ok(())
+    }
+}
+
+impl RetryingClient {
+    /// Carries out an application's transaction, once. A server that is overloaded has not done it,
+    /// and is asked again.
+    pub(crate) async fn write(&self, writes: &[Write<'_>]) -> Result<Vec<MultiWriteResult>, MultiWriteError> {
+        let mut retries = Retries::default();
+        loop {
+            self.meter.request(RequestKind::Write);
+            match self.raw.write(writes).await {
+                Err(MultiWriteError::RequestFailed { source: Error::Throttled }) => retries.wait().await,
+                answer => return answer,
+            }
+        }
     }
 }
 

@@ -22,23 +22,24 @@ use std::time::Duration;
 use futures::future::join;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
+use tracing::Instrument;
 
 use super::attempt::{Attempt, HeldLock, NodeCreator};
 use super::error::NotAcquired;
-use super::guard::{GuardRequest, Holding};
+use super::guard::{GuardRequest, HoldState, Holding};
 use super::retrying_client::{CreatePlace, LastSeen, OwnNode, QueuePlace, UnansweredCreate};
 use super::session_clock::SessionClock;
-use super::{Algorithm, LockError, Loss, mutex, queue};
-use lockscope_base::time::Backoff;
-use lockscope_base::znode::{Sequence, ZnodePath};
+use super::{Algorithm, LockError, Loss, mutex, queue, spans};
 use lockscope_requests::SessionStates;
+use lockscope_terms::time::Backoff;
+use lockscope_terms::znode::{Sequence, ZnodePath};
 
 /// The task's ends of the channels between it and its handle.
 #[derive(Debug)]
 pub struct AttemptChannels {
     pub(super) granted: oneshot::Sender<Result<OwnNode, NotAcquired>>,
     pub(super) requests: mpsc::Receiver<GuardRequest>,
-    pub(super) loss: watch::Sender<Option<Loss>>,
+    pub(super) state: watch::Sender<HoldState>,
 }
 
 impl Attempt {
@@ -57,20 +58,23 @@ impl Attempt {
     async fn acquire_and_hold(&self, channels: AttemptChannels) -> Result<(), LockError> {
         let mut states = self.client.states();
         let mut clock = SessionClock::new(self.client.session_timeout(), states.state(), Instant::now());
-        let contended = ticking(self.contend(), &mut clock, &mut *states).await;
+        let wait = spans::wait(&self.spec.path);
+        let contended = ticking(self.contend(), &mut clock, &mut *states).instrument(wait.clone()).await;
         let proved = match contended {
-            Ok(held) => self.prove(held, &mut clock, &mut *states).await,
+            Ok(held) => self.prove(held, &mut clock, &mut *states).instrument(wait).await,
             Err(reason) => Err(reason),
         };
         let held = match proved {
             Ok(held) => held,
             Err(reason) => {
+                spans::not_acquired(&self.spec.path, &reason);
                 // Fails when the handle was dropped.
                 let _ = channels.granted.send(Err(reason));
                 return Ok(());
             }
         };
         let _ = channels.granted.send(Ok(held.own.clone()));
+        let span = spans::hold(&self.spec.path, &held.own);
         let queue_node = held.queue_node.clone();
         let leave_queue = async {
             if let Some(node) = &queue_node {
@@ -80,8 +84,9 @@ impl Attempt {
         };
         // The queue node goes first, even if the guard is dropped at once. A client that returns
         // its lease while it is still in the queue looks like one that never had it.
-        let holding = Holding::new(self, held, states, clock);
-        let ((), released) = join(leave_queue, self.hold(holding, channels.requests, &channels.loss)).await;
+        let holding = Holding::new(self, &channels.state, held, states, clock);
+        let keep_and_release = self.hold(holding, channels.requests, &channels.state).instrument(span);
+        let ((), released) = join(leave_queue, keep_and_release).await;
         released
     }
 
@@ -120,11 +125,15 @@ impl Attempt {
         &self,
         mut holding: Holding<'_>,
         mut requests: mpsc::Receiver<GuardRequest>,
-        loss_sender: &watch::Sender<Option<Loss>>,
+        told: &watch::Sender<HoldState>,
     ) -> Result<(), LockError> {
-        let Some(loss) = holding.keep(&mut requests).await else { return holding.release().await };
-        loss_sender.send_replace(Some(loss));
+        let Some(loss) = holding.keep(&mut requests).await else {
+            let released = holding.release().await;
+            return released.inspect_err(|error| spans::release_failed(&self.spec.path, &holding.held.own, error));
+        };
+        told.send_modify(|state| state.loss = Some(loss));
         let own = &holding.held.own;
+        spans::lost(&self.spec.path, own, loss);
         match loss {
             Loss::Deleted => self.client.meter.gone(&own.path),
             // The session may still live. A node without a guard must not block others.

@@ -18,10 +18,6 @@
 //! - [`text`]: numbers, durations and times in words, and text that is safe to show, fitted to a
 //!   width.
 
-// The trees of the tests serve another crate too, which names this one so.
-#[cfg(test)]
-extern crate self as lockscope_model;
-
 pub mod ensemble;
 pub mod follow;
 pub mod members;
@@ -36,6 +32,6 @@ pub mod metrics;
 pub mod report;
 pub mod server_view;
 pub mod span;
-#[cfg(test)]
-#[path = "../../tests/fixtures/testing.rs"]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod testing;

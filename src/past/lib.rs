@@ -9,4 +9,4 @@ pub mod incident;
 pub mod record;
 
 #[cfg(test)]
-use lockscope_fixtures::{fixture, steps, testing};
+use lockscope_model::testing::{self, fixture, steps};

@@ -44,7 +44,7 @@ use zookeeper_client::{
     OneshotWatcher, PersistentWatcher, SessionState, Stat, StateWatcher, WatchedEvent,
 };
 
-use lockscope_base::znode::SessionId;
+use lockscope_terms::znode::SessionId;
 
 /// The reply to a request. The request is made when the method is called, not when the reply is
 /// first polled. Dropping the reply does not take the request back.

@@ -41,6 +41,10 @@
 //! Architecture invariant: everything but `serve` is a function of its arguments. No other file
 //! uses a socket or a clock. One lock guards the whole state, so all clients see the same state.
 
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Readme;
+
 mod config;
 mod four_letter;
 mod machine;

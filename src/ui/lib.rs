@@ -4,4 +4,4 @@ pub mod cli;
 pub mod tui;
 
 #[cfg(test)]
-use lockscope_fixtures::testing;
+use lockscope_model::testing;

@@ -13,13 +13,14 @@ use lockscope::tui::view::draw;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 use lockscope_lab::contend::{
     ClientId, ClientState, ClientStatus, FleetStatus, FleetTotals, LinkState, Quantiles, ResourceStatus, Scenario,
-    TraceEntry, TraceStep, WatchPlace,
+    TraceEntry, TraceStep, WatchPlace, WokenTurn,
 };
 use lockscope_live::observe::Observed;
 use lockscope_lock::{Access, Algorithm};
 use lockscope_model::queue::{Change, ConnectionState};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Cell;
 
 #[path = "nodes.rs"]
 mod nodes;
@@ -123,6 +124,41 @@ fn parent(lock: i64) -> String {
     format!("/locks/orders-{lock}")
 }
 
+/// Returns what happens to some locks in turn: the holder of one leaves, and a new contender comes.
+fn hand_over(locks: i64, turn: i64) -> Vec<Change> {
+    let (lock, round) = (turn % locks, turn / locks);
+    let number = |round: i64| match round {
+        0 | 1 => 2 * lock + round,
+        _ => 2 * locks + round * locks + lock,
+    };
+    let left = Change::Deleted { path: nodes::path(&parent(lock), "lock-", number(round)), zxid: None };
+    vec![left, nodes::seen(&parent(lock), "lock-", number(round + 2))]
+}
+
+/// Measures Locks with the lanes of its locks: one lock is handed over in each half second, for ten
+/// minutes before and while it is measured.
+fn frames_of_the_lanes(criterion: &mut Criterion) {
+    const LOCKS: i64 = 16;
+    let mut app = console_of_locks(LOCKS);
+    let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a surface");
+    let theme = Theme::new(ThemeName::Terminal, false);
+    let mut turn = 0;
+    let mut next = |app: &mut App| {
+        turn += 1;
+        let now = 1_000 + turn * 500;
+        app.update(event(now, hand_over(LOCKS, turn - 1)), Timestamp(now));
+    };
+    (0..1_200).for_each(|_| next(&mut app));
+    criterion.bench_function("a change and its frame: Locks with 16 lanes", |bencher| {
+        bencher.iter(|| {
+            next(&mut app);
+            terminal.draw(|frame| draw(frame, &app, &theme)).expect("a frame");
+        });
+    });
+    let drawn = terminal.backend().buffer().content().iter().map(Cell::symbol).collect::<String>();
+    assert!(drawn.contains("Last 10 minutes"), "there are lanes");
+}
+
 /// Measures a frame with many locks: the holder of one leaves, a new contender comes, and the
 /// screen shows it.
 fn frames_of_many_locks(criterion: &mut Criterion) {
@@ -130,16 +166,7 @@ fn frames_of_many_locks(criterion: &mut Criterion) {
     for (screen, keys) in screens {
         let mut group = criterion.benchmark_group(format!("a change and its frame among many locks: {screen}"));
         for locks in LENGTHS {
-            measure(&mut group, locks, console_of_locks(locks), keys, |turn| {
-                // In each round, every lock's holder leaves once.
-                let (lock, round) = (turn % locks, turn / locks);
-                let number = |round: i64| match round {
-                    0 | 1 => 2 * lock + round,
-                    _ => 2 * locks + round * locks + lock,
-                };
-                let left = Change::Deleted { path: nodes::path(&parent(lock), "lock-", number(round)), zxid: None };
-                vec![left, nodes::seen(&parent(lock), "lock-", number(round + 2))]
-            });
+            measure(&mut group, locks, console_of_locks(locks), keys, |turn| hand_over(locks, turn));
         }
         group.finish();
     }
@@ -194,6 +221,7 @@ fn herd(many: u32, woken: u32, age: u64) -> FleetStatus {
         next_step: None,
         trace: wakes.collect(),
         trace_missed: 0,
+        turn: None,
         resource: ResourceStatus {
             highest: Some(Zxid(4_711)),
             writer: Some(ClientId(1)),
@@ -232,9 +260,49 @@ fn frames_of_the_picture(criterion: &mut Criterion) {
     assert!(app.next_due().is_some(), "the events are still on their way");
 }
 
+/// Measures two fleets at full speed as cells: each status has the next turn, which woke all.
+fn frames_of_the_cells(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("a status and its frame: cells, all of them woken, clients on each side");
+    for many in [100, 1_000] {
+        let mut app = App::new(Settings { write: true, ..Settings::default() }, SIZE, Timestamp(0));
+        let number = many.to_string();
+        let keys: Vec<_> = [Key::Char('5'), Key::Char('c')]
+            .into_iter()
+            .chain(number.chars().map(Key::Char))
+            .chain([Key::Enter, Key::Char('w')])
+            .collect();
+        press(&mut app, &keys);
+        let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a surface");
+        let theme = Theme::new(ThemeName::Terminal, false);
+        let statuses: Vec<_> = (1..=2)
+            .map(|number| {
+                let woken = (1..=many).map(ClientId).collect();
+                let turn = WokenTurn { number, holder: ClientId(1), woken, events: u64::from(many) };
+                let status = herd(many, 0, number * 1_000);
+                Arc::new(FleetStatus { stepped: false, turn: Some(Arc::new(turn)), ..status })
+            })
+            .collect();
+        let (mut now, mut next) = (1_000, statuses.iter().cycle());
+        group.bench_function(BenchmarkId::from_parameter(many), |bencher| {
+            bencher.iter(|| {
+                now += 600;
+                let status = next.next().expect("a cycle");
+                for side in FleetSide::BOTH {
+                    let status = Arc::clone(status);
+                    app.update(Event::Fleet { side, status }, Timestamp(now));
+                }
+                terminal.draw(|frame| draw(frame, &app, &theme)).expect("a frame");
+            });
+        });
+        let drawn = terminal.backend().buffer().content().iter().map(Cell::symbol).collect::<String>();
+        assert!(drawn.contains("woken") && drawn.contains("sleeps"), "there are cells");
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = frames, frames_of_many_locks, frames_of_the_picture
+    targets = frames, frames_of_many_locks, frames_of_the_lanes, frames_of_the_picture, frames_of_the_cells
 }
 criterion_main!(benches);

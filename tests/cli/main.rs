@@ -1,6 +1,7 @@
 //! The program without a server: arguments, messages on stderr, exit codes.
 
 mod config;
+mod documents;
 mod endings;
 mod files;
 mod hostile;
@@ -67,6 +68,54 @@ fn help_and_version_go_to_stdout_and_succeed() {
         assert_eq!((code, stderr.as_str()), (0, ""), "{arguments:?}");
         assert!(out.contains(part), "{arguments:?}: {out}");
     }
+}
+
+#[test]
+fn the_long_version_names_the_features_and_the_short_one_is_a_line() {
+    let home = home();
+    let short = format!("lockscope {}\n", env!("CARGO_PKG_VERSION"));
+    let sign = if cfg!(feature = "gssapi") { '+' } else { '-' };
+    assert_eq!(ran(lockscope(home.path(), &["-V"])).1, short);
+    assert_eq!(
+        ran(lockscope(home.path(), &["--version"])).1,
+        format!("{short}features: {sign}gssapi +metrics-config +otlp\n")
+    );
+}
+
+#[test]
+fn colours_follow_the_option_and_then_the_environment() {
+    let home = home();
+    let has_colours = |variable: &str, arguments: &[&str]| {
+        let mut command = lockscope(home.path(), arguments);
+        command.envs((!variable.is_empty()).then_some((variable, "1")));
+        let (_, out, stderr) = ran(command);
+        (out + &stderr).contains("\u{1b}[")
+    };
+    for arguments in [&["--help"][..], &["recipes", "--fromat"]] {
+        let with = |option: &'static str| [&[option], arguments].concat();
+        assert!(!has_colours("", arguments), "no terminal: {arguments:?}");
+        assert!(has_colours("CLICOLOR_FORCE", arguments), "forced: {arguments:?}");
+        assert!(has_colours("NO_COLOR", &with("--color=always")), "{arguments:?}");
+        assert!(!has_colours("CLICOLOR_FORCE", &with("--color=never")), "{arguments:?}");
+    }
+    assert!(has_colours("", &["recipes", "--color", "always", "--fromat"]), "behind the command, and in two words");
+}
+
+#[test]
+fn json_is_short_for_its_format() {
+    let home = home();
+    let config = home.path().join("config.toml");
+    fs::write(&config, "[contexts.a]\nconnect = 'zk1'\n").expect("a config file");
+    let contexts = |more: &[&str]| {
+        let arguments = [&["contexts", "--config", config.to_str().expect("text")], more].concat();
+        ran(lockscope(home.path(), &arguments))
+    };
+    assert_eq!(contexts(&["--json"]), contexts(&["--format", "json"]));
+    assert_eq!(contexts(&["--json", "--format", "json"]), contexts(&["--json"]), "it says the same twice");
+    assert_ne!(contexts(&["--json"]).1, contexts(&["--format", "table"]).1);
+    assert_eq!(contexts(&["--json", "--format=table"]).0, 2);
+    let (code, out, _) = ran(lockscope(home.path(), &["check", "--nagios", "--json"]));
+    assert!(code == 3 && out.contains("--nagios"), "{out}");
 }
 
 #[test]

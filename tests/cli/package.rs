@@ -1,11 +1,12 @@
 //! The contents of the Debian package: all files exist, the scripts are valid, and the unit starts
 //! a command that the program accepts. `tests/package` builds and installs the package.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use toml::Table;
+use toml::{Table, Value};
 
 use crate::{home, ran};
 
@@ -17,9 +18,13 @@ fn text(path: &str) -> String {
     fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn metadata() -> Table {
+fn metadata_of(kind: &str) -> Table {
     let manifest: Table = text("Cargo.toml").parse().expect("TOML");
-    manifest["package"]["metadata"]["deb"].as_table().expect("the package's table").clone()
+    manifest["package"]["metadata"][kind].as_table().expect("the package's table").clone()
+}
+
+fn metadata() -> Table {
+    metadata_of("deb")
 }
 
 /// Returns the values of a key of the unit, in order.
@@ -51,6 +56,24 @@ fn every_file_of_the_package_exists_and_the_config_files_are_among_them() {
     assert!(repository().join(licence).is_file(), "{licence}");
 }
 
+/// Both packages have the same files: each is installed at the same path, or where a distribution
+/// wants it.
+#[test]
+fn both_packages_have_the_same_files() {
+    let sources = |kind: &str, of: fn(&Value) -> &Value| -> BTreeSet<String> {
+        let assets = metadata_of(kind)["assets"].as_array().expect("a list").clone();
+        assets.iter().map(|asset| of(asset).as_str().expect("text").to_owned()).collect()
+    };
+    let (deb, rpm) = (sources("deb", |asset| &asset[0]), sources("generate-rpm", |asset| &asset["source"]));
+    // debhelper installs the unit, and the user is made by a script.
+    let only_rpm: Vec<&String> = rpm.difference(&deb).collect();
+    assert_eq!(only_rpm, ["LICENSE", "assets/package/lockscope.service", "assets/package/sysusers.conf"]);
+    assert_eq!(deb.difference(&rpm).count(), 0);
+    for source in rpm.iter().filter(|source| !source.starts_with("target/") && !source.contains('*')) {
+        assert!(repository().join(source).is_file(), "{source}");
+    }
+}
+
 #[test]
 fn the_changelog_has_the_version_of_the_program_and_each_change() {
     let made = Command::new(repository().join("assets/package/build")).arg("--changelog").output().expect("bash");
@@ -79,7 +102,7 @@ fn what_is_installed_is_optimized_and_stripped() {
         let packages = manifest["profile"][name].get("package");
         assert!(packages.is_none_or(|packages| packages.get("lockscope").is_none()), "{name}");
     }
-    assert!(text("assets/package/build").contains("cargo build --profile dist "));
+    assert!(text("assets/package/build").contains("cargo zigbuild --profile dist "));
     for page in ["README.md", "assets/docs/security.md"] {
         let page = text(page);
         let installs: Vec<&str> = page.lines().filter(|line| line.starts_with("cargo install --path ")).collect();

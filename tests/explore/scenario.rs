@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::ensemble::{CreatedNode, Permits, SimulatedEnsemble, WriteOp};
-use crate::program::{LOCK, Program, RESOURCE};
+use crate::program::{GUARDED, LOCK, Program, RESOURCE, Use};
 use crate::rules::Limit;
 
 /// What is explored.
@@ -68,6 +68,9 @@ impl SimulatedScenario {
             WriteOp::Create(CreatedNode { path, data, ephemeral: false, sequential: false, container: true })
         };
         ensemble.stranger(&[node(RESOURCE)]);
+        if self.programs.iter().any(|program| matches!(program, Program::Lock(lock) if lock.used == Use::Guarded)) {
+            ensemble.stranger(&[node(GUARDED)]);
+        }
         if !self.new_parent && self.programs.iter().all(Program::has_parent) {
             ensemble.stranger(&[node(LOCK)]);
         }
@@ -130,7 +133,7 @@ impl FromStr for SimulatedScenario {
 }
 
 /// The programs of random schedules: 3 to 6 clients of each algorithm, alone and mixed.
-const RANDOM: [&str; 40] = [
+const RANDOM: [&str; 47] = [
     "mutex,mutex,mutex",
     "mutex+writes,mutex+writes,mutex+tries,mutex+writes",
     "mutex-parent,mutex-parent,mutex-parent",
@@ -161,10 +164,17 @@ const RANDOM: [&str; 40] = [
     "chain+two,chain-ahead+two",
     "mutex+two,mutex",
     "semaphore:2+two,semaphore:2",
+    "semaphore:2+many,semaphore:2+many,semaphore:2",
     "herd+watches-loss,chain-ahead+watches-loss,herd+watches-loss",
     "semaphore:1+watches-loss,semaphore:1+watches-loss",
+    "chain+guarded,chain+guarded,chain-ahead+guarded",
+    "mutex+guarded,mutex+guarded,mutex+guarded",
+    "chain+guarded@named:x,chain+guarded@named:x",
+    "shared-chain:write+guarded,shared-herd:read+guarded,shared-chain:read+guarded",
+    "semaphore:2+guarded,semaphore:2+guarded,semaphore:2+guarded",
     "chain,curator,chain-ahead,curator",
     "chain@kazoo,kazoo,chain-ahead@kazoo,kazoo",
+    "chain@latch,chain+watches-loss@latch,chain+guarded@latch",
     "mutex,mutex,delete",
     "chain,chain,delete",
     "chain@named:x,chain@named:x,delete",
@@ -195,7 +205,7 @@ const OTHERS: [&str; 16] = [
 ];
 
 /// The programs of which all schedules are taken.
-const ALL: [&str; 13] = [
+const ALL: [&str; 15] = [
     "mutex",
     "mutex-parent",
     "herd",
@@ -209,6 +219,8 @@ const ALL: [&str; 13] = [
     "chain+writes",
     "chain+tries",
     "chain+watches-loss",
+    "chain+guarded",
+    "mutex+guarded",
 ];
 
 /// The number of scenarios of each programs.

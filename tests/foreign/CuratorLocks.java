@@ -11,6 +11,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
+import org.apache.curator.framework.recipes.locks.Revoker;
 
 /** Curator's locks. */
 final class CuratorLocks {
@@ -41,6 +42,30 @@ final class CuratorLocks {
             @Override
             public boolean holds() {
                 return super.holds() && !asked;
+            }
+        };
+    }
+
+    /** Contends for nothing: where others acquire, it asks the owner of a node to release. */
+    static Recipe revoker(CuratorFramework curator, String node) {
+        return new Recipe() {
+            @Override
+            public String acquire() throws Exception {
+                Revoker.attemptRevoke(curator, node);
+                return "-";
+            }
+
+            @Override
+            public void release() {}
+
+            @Override
+            public boolean holds() {
+                return true;
+            }
+
+            @Override
+            public List<String> order() {
+                return List.of();
             }
         };
     }

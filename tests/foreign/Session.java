@@ -33,6 +33,8 @@ final class Session implements AutoCloseable {
                 return CuratorLocks.mutex(curator, path);
             case "revocable":
                 return CuratorLocks.revocable(curator, path);
+            case "revoker":
+                return CuratorLocks.revoker(curator, path);
             case "read":
                 return CuratorLocks.read(curator, path);
             case "write":

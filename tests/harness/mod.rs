@@ -28,4 +28,4 @@ pub mod wait;
 pub mod words;
 pub mod zk;
 
-pub use lockscope_fixtures::testing as reading;
+pub use lockscope_model::testing as reading;

@@ -7,17 +7,23 @@ use std::thread::JoinHandle;
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 use vt100::{Cell, Color, Parser, Screen};
 
+use super::picture::Ground;
 use super::signal;
 use super::wait::eventually_blocking;
 
 /// The maximum number of kept bytes of output: more than any test looks at.
 const MAX_SENT: usize = 64 << 20;
 
+type Keys = Arc<Mutex<Box<dyn Write + Send>>>;
+
+/// The question what kind of terminal this is, which follows that for its colours.
+const QUESTION: &[u8] = b"\x1b[c";
+
 /// A program that runs in a terminal. Dropping it kills the program.
 pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     master: Box<dyn MasterPty + Send>,
-    keys: Box<dyn Write + Send>,
+    keys: Keys,
     parser: Arc<Mutex<Parser>>,
     raw: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
@@ -53,12 +59,21 @@ impl Terminal {
         let mut output = pair.master.try_clone_reader().expect("a reader of the terminal");
         let parser = Arc::new(Mutex::new(Parser::new(non_zero(rows), non_zero(columns), 0)));
         let raw = Arc::new(Mutex::new(Vec::new()));
-        let (shown, kept) = (Arc::clone(&parser), Arc::clone(&raw));
+        let keys: Keys = Arc::new(Mutex::new(pair.master.take_writer().expect("a writer to the terminal")));
+        let (shown, kept, answers) = (Arc::clone(&parser), Arc::clone(&raw), Arc::clone(&keys));
         let reader = std::thread::spawn(move || {
             let mut piece = [0; 4096];
             while let Ok(length @ 1..) = output.read(&mut piece) {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let before = kept.len().saturating_sub(QUESTION.len() - 1);
                 kept.extend_from_slice(&piece[..length]);
+                if kept[before..].windows(QUESTION.len()).any(|bytes| bytes == QUESTION) {
+                    // A program that has ended wants no answer.
+                    let _ = answers
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .write_all(Ground::of_run().answer().as_bytes());
+                }
                 if kept.len() > MAX_SENT {
                     kept.drain(..MAX_SENT / 2);
                 }
@@ -66,7 +81,6 @@ impl Terminal {
                 shown.lock().unwrap_or_else(PoisonError::into_inner).process(&piece[..length]);
             }
         });
-        let keys = pair.master.take_writer().expect("a writer to the terminal");
         Self { child, master: pair.master, keys, parser, raw, reader: Some(reader) }
     }
 
@@ -77,7 +91,8 @@ impl Terminal {
 
     /// Types keys: `\x1b` is Esc, `\r` is Enter.
     pub fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("the terminal takes keys");
+        let mut terminal = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        terminal.write_all(keys.as_bytes()).and_then(|()| terminal.flush()).expect("the terminal takes keys");
     }
 
     /// Returns the screen.
@@ -85,9 +100,12 @@ impl Terminal {
         self.parser.lock().unwrap_or_else(PoisonError::into_inner).screen().clone()
     }
 
-    /// Returns the text on the screen.
+    /// Returns the text on the screen. All borders are light, because a heavy one only says which pane
+    /// has the focus.
     pub fn text(&self) -> String {
-        self.screen().contents()
+        let light = [('━', '─'), ('┃', '│'), ('┏', '┌'), ('┓', '┐'), ('┗', '└'), ('┛', '┘')];
+        let of = |letter| light.iter().find(|(heavy, _)| *heavy == letter).map_or(letter, |(_, light)| *light);
+        self.screen().contents().chars().map(of).collect()
     }
 
     /// Returns the appearance of each cell, row by row. A cell that was never written is blank,
@@ -207,6 +225,7 @@ pub fn with_usual_environment(program: &str, arguments: &[&str]) -> CommandBuild
     }
     command.env("LANG", "C.UTF-8");
     command.env("TERM", "xterm-256color");
+    command.env("COLORTERM", "truecolor");
     command.env("XDG_CONFIG_HOME", "/nonexistent");
     // Notes of one test must not be seen by another.
     let state = format!("{}/state-{}-{:x}", env!("CARGO_TARGET_TMPDIR"), std::process::id(), fastrand::u64(..));

@@ -1,11 +1,15 @@
-//! The lock library as an application uses it, without the console: the example program on a real
-//! server.
+//! The lock library as an application uses it, without the console: the example program, plain
+//! threads and a subscriber on a real server; the tutorial's test; and its public interface.
 
+mod blocking;
 #[expect(dead_code, reason = "its `main` is for the program")]
 #[path = "../../src/lock/examples/guarded_counter.rs"]
 mod guarded_counter;
 #[expect(dead_code, unused_imports, reason = "these tests use only a part of it")]
 mod harness;
+mod public_api;
+mod seen;
+mod with_the_sandbox;
 
 use std::time::Duration;
 
@@ -13,9 +17,8 @@ use guarded_counter::{Round, Worker, add_with};
 use harness::relay::Relay;
 use harness::wait::PATIENCE;
 use harness::zk;
-use lockscope_base::znode::Zxid;
-use lockscope_lock::{Algorithm, Lock, Loss};
-use zookeeper_client::{Client, CreateMode};
+use lockscope_lock::zookeeper_client::{Client, CreateMode};
+use lockscope_lock::{Algorithm, Lock, Loss, Zxid};
 
 /// Creates a counter at 0 on the shared server. The counter is below a node of this test, which is
 /// the root of the connect string.

@@ -161,7 +161,7 @@ async fn churn(connect: String, lock: &'static str, end: Instant) -> usize {
 /// Returns the sum of the series of a family with this label.
 fn figure_of(port: u16, family: &str, label: &str) -> Result<f64, String> {
     let (_, text) = get(port, "/metrics", &[]).map_err(|error| error.to_string())?;
-    let values = text.lines().filter(|line| line.split('{').next() == Some(family) && line.contains(label));
+    let values = text.lines().filter(|line| line.split(['{', ' ']).next() == Some(family) && line.contains(label));
     Ok(values.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum())
 }
 

@@ -11,9 +11,10 @@ fn root() -> &'static Path {
 }
 
 fn documents() -> Vec<PathBuf> {
-    let mut found = vec![root().join("README.md"), root().join(".github/CONTRIBUTING.md")];
+    let alone = ["README.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md", "assets/docs/upstream/README.md"];
+    let mut found = alone.map(|path| root().join(path)).to_vec();
     let entries = fs::read_dir(root().join("assets/docs")).expect("a folder");
-    found.extend(entries.map(|entry| entry.expect("an entry").path()));
+    found.extend(entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file()));
     found
 }
 
@@ -28,7 +29,11 @@ fn links(text: &str) -> Vec<String> {
         is_code ^= line.starts_with("```");
         !is_code
     });
-    let targets = prose.flat_map(|line| line.split("](").skip(1).filter_map(|rest| rest.split(')').next()));
+    let targets = prose.flat_map(|line| {
+        let pictures = ["src=\"", "srcset=\""].into_iter().flat_map(|start| line.split(start).skip(1));
+        let pictures = pictures.filter_map(|rest| rest.split('"').next());
+        line.split("](").skip(1).filter_map(|rest| rest.split(')').next()).chain(pictures).collect::<Vec<_>>()
+    });
     targets.map(str::to_owned).collect()
 }
 
@@ -74,6 +79,7 @@ fn links_to_nothing_are_found() {
     let readme = root().join("README.md");
     assert!(!links(&text(&readme)).is_empty());
     assert_eq!(links("[a](b.md#c), `x`\n```\n[d](e)\n```\n![f](g.svg)"), ["b.md#c", "g.svg"]);
+    assert_eq!(links("<source srcset=\"h.svg\"><img src=\"i.svg\">"), ["i.svg", "h.svg"]);
     assert!(fault(&readme, "assets/none.md").is_some());
     assert!(fault(&readme, "assets/docs/using.md#none").is_some());
     assert_eq!(fault(&readme, "assets/docs/using.md#keys"), None);
@@ -87,6 +93,41 @@ fn every_page_is_linked_from_readme_which_fits_on_two_screens() {
     for document in documents() {
         let name = document.strip_prefix(root()).expect("below the root").display().to_string();
         assert!(name == "README.md" || readme.contains(&format!("]({name})")), "{name} is not linked");
+    }
+}
+
+/// What an alert's runbook is, before the anchor: where the package installs the page.
+const RUNBOOKS: &str = "runbook_url: file:///usr/share/doc/lockscope/metrics.md#";
+
+#[test]
+fn each_alert_has_a_section_that_its_runbook_names_and_a_row_with_its_time() {
+    let page = text(&root().join("assets/docs/metrics.md"));
+    let rules = text(&root().join("assets/alerts.yml"));
+    let alerts: Vec<&str> = rules.split("- alert: ").skip(1).collect();
+    assert!(alerts.len() >= 14, "{}", alerts.len());
+    for alert in alerts {
+        let lines: Vec<&str> = alert.lines().map(str::trim).collect();
+        let after = |start: &str| lines.iter().find_map(|line| line.strip_prefix(start));
+        let (name, anchor) = (lines[0], after(RUNBOOKS));
+        assert!(anchor.is_some_and(|anchor| anchors(&page).iter().any(|other| other == anchor)), "{name}: {anchor:?}");
+        assert_eq!(anchor, Some(name.to_lowercase().as_str()));
+        let waits = match after("for: ") {
+            None => "at once".to_owned(),
+            Some("1m") => "1 minute".to_owned(),
+            Some(minutes) => minutes.replace('m', " minutes"),
+        };
+        let row = format!("| [`{name}`](#{}) | {waits} | ", name.to_lowercase());
+        assert!(page.contains(&row), "no row {row}");
+    }
+}
+
+/// The compiler checks the program as an example, and its test runs among those of the library.
+#[test]
+fn the_tutorial_has_the_whole_program_of_the_example_and_its_test() {
+    let page = text(&root().join("assets/docs/rust-locks-tutorial.md"));
+    for file in ["src/lock/examples/sell_seats.rs", "tests/library/with_the_sandbox.rs"] {
+        let program = text(&root().join(file));
+        assert!(page.contains(&format!("```rust\n{program}```\n")), "copy {file} into the page");
     }
 }
 

@@ -2,6 +2,7 @@
 //! allows, and no files import each other in a circle.
 
 mod circles;
+mod documented;
 mod imports;
 mod keys;
 mod layers;
@@ -36,7 +37,7 @@ static LAYERS: LazyLock<Vec<Layer>> =
 const ARCHITECTURE: &str = "assets/docs/architecture.md";
 
 /// The script of the guided tour.
-const TOUR: &str = "assets/demo.toml";
+const TOUR: &str = "src/lab/demo/tour.toml";
 
 fn architecture() -> String {
     fs::read_to_string(root().join(ARCHITECTURE)).expect("the page about the architecture")

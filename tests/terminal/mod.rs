@@ -7,6 +7,7 @@ mod demo;
 mod endings;
 mod ensembles;
 mod habits;
+mod help;
 mod hostile;
 mod last_leader;
 mod lately;

@@ -68,7 +68,7 @@ async fn a_muted_finding_is_told_to_nobody_again_until_it_is_unmuted() {
     let mut second = start();
     second.shows_all(&["1 muted", "muted "]);
     second.press("\r");
-    second.shows_all(&["Diagnosis", "persistent", "muted by", "known to the team"]);
+    second.shows_all(&["Diagnosis", "persistent", "muted by", "until "]);
     second.press("a\r");
     second.shows("1 finding is counted again");
     second.press("\u{1b}");

@@ -27,7 +27,7 @@ async fn the_page_of_a_node_shows_its_stat_its_acl_and_its_data_in_three_forms()
     let mut terminal = Terminal::lockscope(&["--connect", &at, "--root", "/orders"], 120, 45);
     terminal.shows_all(&["● live", "2 contenders"]);
     terminal.press("\rd");
-    terminal.shows_all(&["czxid", "ephemeralOwner", "the session whose end deletes it", "world:anyone"]);
+    terminal.shows_all(&["czxid", "ephemeralOwner", "goes with it", "world:anyone"]);
     terminal.shows_all(&["as JSON", "\"host\": \"worker-1\",", "as text", "7b22686f7374223a"]);
     terminal.press("\x1b");
     terminal.shows("● holds");
@@ -36,9 +36,9 @@ async fn the_page_of_a_node_shows_its_stat_its_acl_and_its_data_in_three_forms()
     assert!(!terminal.text().contains("as JSON"), "{}", terminal.text());
 
     terminal.press(":node /guarded\r");
-    terminal.shows_all(&["ip:127.0.0.1  read, write", "admin", "no session: it stays", "10.0.4.17"]);
+    terminal.shows_all(&["ip:127.0.0.1  read, write", "admin", "no session", "10.0.4.17"]);
     terminal.press(":node /closed\r");
-    terminal.shows_all(&["lacks the permission READ", "dataLength", "6"]);
+    terminal.shows_all(&["lacks the permission READ", "6 bytes, not read"]);
     terminal.press(":node /nowhere\r");
     terminal.shows("There was no such node");
 

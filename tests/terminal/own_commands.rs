@@ -44,7 +44,7 @@ impl Setting {
         let config = self.config(text);
         let config = config.to_str().expect("a plain path");
         let terminal = Terminal::lockscope(&["--connect", &self.at, "--config", config], 130, 35);
-        terminal.shows_all(&["● live", "1 contender", "h  127.0.0.1:"]);
+        terminal.shows_all(&["● live", "1 contender", "s live"]);
         terminal
     }
 
@@ -206,7 +206,7 @@ async fn a_program_with_the_terminal_has_its_keys_and_signals_and_the_console_co
     terminal.press("q\r");
     terminal.shows_all(&["● live", "`fail` ended with exit status 3."]);
     terminal.press("?");
-    terminal.shows("One row up");
+    terminal.shows("Keys of");
     terminal.press("q");
     assert!(terminal.ends().success());
     let modes = modes(&terminal.sent());

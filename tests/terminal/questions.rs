@@ -108,7 +108,7 @@ async fn three_keys_answer_each_question_of_an_operator() {
     println!("| question | keys | seconds |\n| --- | --- | --- |");
     let begun = Instant::now();
     let mut terminal = console(&at);
-    let answer = &["worker-3", "! stuck ", ", 3 wait", " holds", "what to do: look at the holder's process"];
+    let answer = &["HOLDER", "worker-3", "! stuck ", ", 3 wait", "what to do: look at the holder's process"];
     ask(&mut terminal, ("Who blocks /app/billing, since when, what to do? (cold start)", "", answer), Some(begun));
     let questions: [Question; 4] = [
         ("Who waits for it, in which order?", "\r", &["╰─▶ 2", "worker-9"]),

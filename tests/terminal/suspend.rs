@@ -20,17 +20,17 @@ fn a_user_goes_to_the_shell_and_returns_to_the_same_screen() {
     terminal.press(&format!("{program} --connect {connect} --root /suspended\r"));
     terminal.shows_all(&["● live", "There is no lock in what can be read."]);
     terminal.press("?");
-    terminal.shows("One row up");
+    terminal.shows("Keys of");
     terminal.press("\x1a");
     terminal.shows("Stopped");
     assert!(!terminal.screen().alternate_screen() && !terminal.screen().hide_cursor());
     terminal.press("echo $((6 * 7))\r");
     terminal.shows("42");
     terminal.press("fg\r");
-    terminal.shows_all(&["● live", "One row up"]);
+    terminal.shows_all(&["● live", "Keys of"]);
     assert!(terminal.screen().alternate_screen());
     terminal.press("q");
-    terminal.hides("One row up");
+    terminal.hides("Keys of");
     terminal.press("exit\r");
     assert!(terminal.ends().success());
 }

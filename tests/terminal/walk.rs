@@ -37,7 +37,7 @@ async fn a_user_opens_a_queue_looks_at_a_contender_and_returns() {
     terminal.press("6");
     terminal.shows_all(&["Timeline", "lock-found"]);
     terminal.press("?");
-    terminal.shows_all(&["Help", "One row up"]);
+    terminal.shows_all(&["Help", "Keys of", "All locks"]);
     terminal.press("q");
     assert!(terminal.ends().success());
     drop(client);
@@ -67,7 +67,7 @@ async fn the_terminal_may_be_resized_at_any_time() {
     let mut terminal = console(&at, 80, 24);
     terminal.shows_all(&["● live", "4 contenders"]);
     terminal.resize(160, 45);
-    terminal.shows_all(&["HERD/s", "HOLDER'S DATA"]);
+    terminal.shows_all(&["OLDEST", "waiting · held"]);
     terminal.resize(20, 5);
     terminal.hides("contenders");
     terminal.resize(100, 30);

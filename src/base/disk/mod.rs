@@ -12,8 +12,9 @@
 mod file;
 mod log;
 mod snapshot;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod testing;
 mod txn;
 
 pub use file::{Compression, FileHead, FileKind, FileName, HeadError, NodeKind};

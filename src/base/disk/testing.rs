@@ -8,6 +8,13 @@ pub const LOG: &[u8] = include_bytes!("captures/log.1");
 /// The snapshot that the server wrote when it started on that log and two more transactions.
 pub const SNAPSHOT: &[u8] = include_bytes!("captures/snapshot.27");
 
+/// The snapshot of an empty server.
+pub const EMPTY: &[u8] = include_bytes!("captures/snapshot.0");
+
+/// Snapshots of the same server, compressed in both ways.
+pub const GZIP: &[u8] = include_bytes!("captures/snapshot.21.gz");
+pub const SNAPPY: &[u8] = include_bytes!("captures/snapshot.24.snappy");
+
 /// The session of [`entry`].
 pub const SESSION: i64 = 0x0100_0000_0000_0007;
 

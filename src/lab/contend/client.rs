@@ -16,7 +16,8 @@ use super::{ClientId, ClientState, NextStep, Scenario};
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::SessionId;
 use lockscope_live::zk::{ConnectOptions, SessionRole, close_session, connect_through};
-use lockscope_lock::{ActivityRecorder, CostCounter, Guard, Lock, LockActivity, LockError, LockOptions};
+use lockscope_lock::activity::{ActivityRecorder, LockActivity};
+use lockscope_lock::{CostCounter, Guard, Lock, LockError, LockOptions};
 
 /// The number of connection attempts of a client before the clients begin to contend. Later
 /// attempts have no limit.
@@ -187,10 +188,8 @@ impl TestClient {
     async fn contend(&mut self, session: &Session) -> Option<ClientState> {
         let (fleet, handle) = (Arc::clone(&self.fleet), Arc::clone(&self.handle));
         let scenario = &fleet.scenario;
-        let options = LockOptions::default()
-            .naming(scenario.naming.clone())
-            .data(format!("lockscope test client {}", handle.id))
-            .counter(handle.probe.clone());
+        let options =
+            LockOptions::default().naming(scenario.naming.clone()).data(handle.id.name()).counter(handle.probe.clone());
         let lock = match Lock::with(session, scenario.path.as_str(), scenario.algorithm, options) {
             Ok(lock) => lock,
             Err(error) => {
@@ -205,6 +204,8 @@ impl TestClient {
                     () = ended(Some(session)) => {}
                     _ = self.wait_for_turn(NextStep::Ask) => {}
                 }
+            } else {
+                sleep(scenario.delay_of_first(handle.id.0)).await;
             }
             match self.round(&lock).await {
                 Ok(()) => backoff.reset(),
@@ -233,7 +234,7 @@ impl TestClient {
 
     async fn round(&mut self, lock: &Lock) -> Result<(), LockError> {
         let (fleet, id) = (Arc::clone(&self.fleet), self.handle.id);
-        let access = fleet.scenario.access(&mut self.rng);
+        let access = fleet.scenario.access(id.0, &mut self.rng);
         self.has_asked = true;
         fleet.tally().asks(id, access, fleet.now());
         let guard = match fleet.scenario.algorithm.access() {

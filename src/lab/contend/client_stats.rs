@@ -9,7 +9,8 @@ use hdrhistogram::Histogram;
 
 use super::{ClientState, Quantiles, TraceStep, WatchPlace};
 use lockscope_base::znode::{SessionId, ZnodePath, Zxid};
-use lockscope_lock::{Access, LockActivity};
+use lockscope_lock::Access;
+use lockscope_lock::activity::LockActivity;
 
 /// The state of a client's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +148,7 @@ impl WireState {
                 }
                 TraceStep::Deleted(node)
             }
+            _ => return None,
         })
     }
 
@@ -243,7 +245,7 @@ pub fn quantiles<C: hdrhistogram::Counter>(histogram: &Histogram<C>) -> Quantile
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockscope_lock::RequestKind;
+    use lockscope_lock::activity::RequestKind;
 
     fn path(path: &str) -> ZnodePath {
         ZnodePath::new(path).expect("a valid path")

@@ -143,6 +143,7 @@ impl FleetStatus {
             next_step: None,
             trace: Arc::default(),
             trace_missed: 0,
+            turn: None,
             resource: ResourceStatus::default(),
         }
     }
@@ -415,7 +416,7 @@ impl Runner {
 
     fn status(&mut self) -> FleetStatus {
         let age = self.fleet.now();
-        let RosterStatus { clients, totals, overlaps, stepped, next_step, trace, trace_missed, resource } =
+        let RosterStatus { clients, totals, overlaps, stepped, next_step, trace, trace_missed, turn, resource } =
             self.roster.as_mut().map(Roster::status).unwrap_or_default();
         let has_session =
             |doing| !matches!(doing, ClientState::Connecting | ClientState::Failed | ClientState::Crashed);
@@ -438,6 +439,7 @@ impl Runner {
             next_step,
             trace,
             trace_missed,
+            turn,
             resource,
         }
     }

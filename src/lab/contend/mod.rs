@@ -62,15 +62,17 @@ mod scenario;
 mod status;
 mod stepping;
 mod tally;
+mod turns;
 
 pub use compare::{CompareProgress, ComparedFleets, Comparison, compare};
 pub use fleet::{Fleet, MAX_QUEUED_COMMANDS};
-pub use lockscope_lock::{RequestKind, WatchPlace};
+pub use lockscope_lock::activity::{RequestKind, WatchPlace};
 pub use outcome::{FleetOutcome, LinkBytes, RequestCount, WatchEventCounts};
 pub use scenario::{ContendError, DEFAULT_SESSION_TIMEOUT, FleetOptions, MAX_CLIENTS, Scenario, ScenarioError, Speed};
 pub use status::{
     ClientId, ClientState, ClientStatus, FleetCommand, FleetRates, FleetStatus, FleetTotals, LinkState, MAX_TRACE,
     NextStep, Overlap, Quantiles, RATE_SECONDS, ResourceStatus, ResourceWrite, ServerEvents, TraceEntry, TraceStep,
+    WokenTurn,
 };
 pub use tally::OwnDeletions;
 

@@ -14,7 +14,7 @@ use super::client_stats::{ClientProcess, ClientStats};
 use super::status::{Link, Passed, state_of};
 use super::{
     ClientId, ClientState, ClientStatus, FleetCommand, FleetTotals, MAX_CLIENTS, NextStep, Overlap, ResourceStatus,
-    TraceEntry,
+    TraceEntry, WokenTurn,
 };
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_live::zk::{Dialer, Flow};
@@ -43,6 +43,7 @@ pub struct RosterStatus {
     pub(super) next_step: Option<(ClientId, NextStep)>,
     pub(super) trace: Arc<[TraceEntry]>,
     pub(super) trace_missed: u64,
+    pub(super) turn: Option<Arc<WokenTurn>>,
     pub(super) resource: ResourceStatus,
 }
 
@@ -237,6 +238,7 @@ impl Roster {
             next_step: tally.next_step(),
             trace,
             trace_missed,
+            turn: tally.turns.last(),
             resource: tally.resource(),
         }
     }

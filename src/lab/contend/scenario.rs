@@ -20,6 +20,9 @@ pub const MAX_CLIENTS: u32 = 5000;
 /// program go soon.
 pub const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// The time between the first requests of two clients of a script: longer than a request takes.
+const SCRIPT_STEP: Duration = Duration::from_millis(40);
+
 /// A scenario: the lock, and what test clients do with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
@@ -40,6 +43,9 @@ pub struct Scenario {
     pub spread: u8,
     /// The share of requests for a shared lock that ask for reading, in percent, 0 to 100.
     pub reads: u8,
+    /// The accesses that the clients ask for, by their numbers and repeated; empty to draw them. The
+    /// clients of such a script also ask one after the other at the start, in their order.
+    pub accesses: Vec<Access>,
     /// The requested session timeout; the server has its own bounds.
     pub session_timeout: Duration,
     /// The delay of each link in each direction.
@@ -77,6 +83,7 @@ impl Scenario {
             hold: Duration::ZERO,
             spread: 0,
             reads: 0,
+            accesses: Vec::new(),
             session_timeout: DEFAULT_SESSION_TIMEOUT,
             link_delay: Duration::ZERO,
             seed: 0,
@@ -110,9 +117,19 @@ impl Scenario {
         }
     }
 
-    /// Draws the access of the next request.
-    pub(super) fn access(&self, rng: &mut fastrand::Rng) -> Access {
+    /// Returns the access that the script has for the next request of the client with this number, or
+    /// draws one.
+    pub(super) fn access(&self, client: u32, rng: &mut fastrand::Rng) -> Access {
+        let at = (client.saturating_sub(1) as usize).checked_rem(self.accesses.len());
+        if let Some(access) = at.and_then(|at| self.accesses.get(at)) {
+            return *access;
+        }
         if self.algorithm.access().is_some() && rng.u8(0..100) < self.reads { Access::Read } else { Access::Write }
+    }
+
+    /// Returns how long a client waits before its first request.
+    pub(super) fn delay_of_first(&self, client: u32) -> Duration {
+        if self.accesses.is_empty() { Duration::ZERO } else { SCRIPT_STEP * client.saturating_sub(1).min(MAX_CLIENTS) }
     }
 
     /// Draws the time of the next hold.
@@ -298,6 +315,18 @@ mod tests {
         assert_ne!(holds(7), holds(8));
         let range = Duration::from_millis(80)..=Duration::from_millis(120);
         assert!(holds(7).iter().all(|hold| range.contains(hold)), "{:?}", holds(7));
+    }
+
+    #[test]
+    fn a_script_gives_each_client_its_access_and_its_place_at_the_start() {
+        let accesses = vec![Access::Read, Access::Read, Access::Write];
+        let scenario = Scenario { algorithm: Algorithm::SharedChain(Access::Write), accesses, ..scenario() };
+        let mut rng = fastrand::Rng::with_seed(1);
+        let letters: String =
+            (1..=6).map(|id| if scenario.access(id, &mut rng) == Access::Read { 'R' } else { 'W' }).collect();
+        assert_eq!(letters, "RRWRRW");
+        let delays = [1, 2, 3].map(|id| scenario.delay_of_first(id));
+        assert!(delays.is_sorted_by(|one, next| one < next), "{delays:?}");
     }
 
     #[test]

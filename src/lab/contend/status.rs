@@ -5,7 +5,7 @@
 //! and restore it. The trace has the clients' actions and deliveries, step by step. JSON has times
 //! in milliseconds.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use serde::{Serialize, Serializer};
 use super::{Scenario, WatchPlace};
 use lockscope_base::znode::{SessionId, ZnodePath, Zxid};
 use lockscope_live::zk::Flow;
-use lockscope_lock::{Access, RequestKind};
+use lockscope_lock::Access;
+use lockscope_lock::activity::RequestKind;
 
 pub use lockscope_live::zk::{Passed, Transport as Link};
 
@@ -251,15 +252,45 @@ pub struct FleetStatus {
     pub trace: Arc<[TraceEntry]>,
     /// The number of entries that are missing at the beginning of `trace`.
     pub trace_missed: u64,
+    /// The last turn that has ended; `None` before the first acquisition.
+    pub turn: Option<Arc<WokenTurn>>,
     /// The resource that the lock protects. Each holder writes to it after it acquires the lock and
     /// right before it releases it; readers do not write. A semaphore has no such resource, since
     /// each of its holders holds something else.
     pub resource: ResourceStatus,
 }
 
+/// A turn of the lock, which ends with an acquisition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WokenTurn {
+    /// The number of the acquisition, from 1.
+    pub number: u64,
+    /// The client that acquired the lock.
+    pub holder: ClientId,
+    /// The clients to which a watch event was delivered during the turn.
+    pub woken: BTreeSet<ClientId>,
+    /// The watch events that were delivered during the turn.
+    pub events: u64,
+}
+
+impl WokenTurn {
+    /// Returns the number of clients that were woken and did not get the lock.
+    pub fn in_vain(&self) -> usize {
+        self.woken.len() - usize::from(self.woken.contains(&self.holder))
+    }
+}
+
 /// The number of a client, from 1 in the order of joining. Numbers are never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ClientId(pub u32);
+
+impl ClientId {
+    /// Returns the client's name on all screens, such as `client-5`.
+    #[must_use]
+    pub fn name(self) -> String {
+        format!("client-{}", self.0)
+    }
+}
 
 impl std::fmt::Display for ClientId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

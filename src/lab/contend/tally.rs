@@ -16,9 +16,11 @@ use super::client_stats::{ClientProcess, ClientStats, MAX_MICROS, WireCounts, mi
 use super::holder_claims::{HolderClaim, HolderClaims};
 use super::status::Passed;
 use super::stepping::{LetGo, StepQueue, StepTicket, TraceLog};
+use super::turns::TurnLog;
 use super::{ClientId, ClientState, FleetTotals, MAX_OVERLAPS, NextStep, Overlap, ResourceStatus, TraceStep};
 use lockscope_base::znode::{SessionId, Zxid};
-use lockscope_lock::{Access, Algorithm, LockActivity};
+use lockscope_lock::activity::LockActivity;
+use lockscope_lock::{Access, Algorithm};
 
 #[cfg(test)]
 mod tests;
@@ -49,6 +51,7 @@ pub struct Tally {
     resource: Option<ResourceStatus>,
     pub(super) trace: TraceLog,
     pub(super) steps: StepQueue,
+    pub(super) turns: TurnLog,
 }
 
 impl Tally {
@@ -72,6 +75,7 @@ impl Tally {
             resource: (!matches!(algorithm, Algorithm::Semaphore(_))).then(ResourceStatus::default),
             trace: TraceLog::default(),
             steps: StepQueue::default(),
+            turns: TurnLog::default(),
         }
     }
 
@@ -82,6 +86,7 @@ impl Tally {
     /// Removes a client; its figures stay in the totals.
     pub fn leaves(&mut self, client: ClientId) {
         self.stops(client);
+        self.turns.forget(client);
         if let Some(stats) = self.clients.remove(&client) {
             self.wire_of_left += stats.wire.counts();
         }
@@ -159,6 +164,7 @@ impl Tally {
         self.no_more_waits(access);
         self.totals.modelled_chain += u64::from(is_behind);
         self.totals.acquisitions += 1;
+        self.turns.ends(self.totals.acquisitions, client);
         if self.parts.ends_with(self.totals.acquisitions) {
             let delivered = self.wire().events;
             self.parts.end_part(delivered);
@@ -224,6 +230,9 @@ impl Tally {
             ClientProcess::Frozen => return stats.put_off.push(activity),
             // The library's activity for a killed client reaches no server.
             ClientProcess::Dead => return,
+        }
+        if matches!(activity, LockActivity::Woken(_)) {
+            self.turns.wakes(client);
         }
         if let Some(step) = stats.wire.record(activity, stats.state == ClientState::Waiting) {
             self.trace.push(client, step, now);

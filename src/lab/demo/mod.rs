@@ -1,7 +1,7 @@
 //! The guided tour: its script as data, the sessions that do what test clients cannot, and the
 //! tour's own node.
 //!
-//! A [`Script`] is read from `assets/demo.toml`. It has scenes with their own locks, and each scene
+//! A [`Script`] is read from `tour.toml`. It has scenes with their own locks, and each scene
 //! has steps with a caption and a screen. The screen steps through it (`tui::app`'s tour). Fleets
 //! of test clients start like the user's own. A [`SceneRunner`] runs clients with a fault: one that
 //! loses the reply to a create, and two that take two locks in opposite order.

@@ -330,7 +330,7 @@ impl Worker {
 
     async fn create(&self, head: &str) -> Result<String, Error> {
         let prefix = self.lock.child(head);
-        let data = format!("worker {}", self.number);
+        let data = format!("worker-{}", self.number);
         let mode = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
         let (_, number) = self.session.create(prefix.as_str(), data.as_bytes(), &mode).await?;
         Ok(format!("{head}{number}"))

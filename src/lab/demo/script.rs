@@ -10,7 +10,7 @@ use lockscope_base::znode::ZnodePath;
 use lockscope_lock::{Access, Algorithm};
 
 /// The text of the built-in script.
-const BUILT_IN: &str = include_str!("../../../assets/demo.toml");
+const BUILT_IN: &str = include_str!("tour.toml");
 
 /// The session timeout of test clients: short, so that the audience sees a session expire.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
@@ -56,12 +56,9 @@ pub struct SceneFleet {
     /// The time for which each client holds the lock.
     #[serde(deserialize_with = "time")]
     pub hold: Duration,
-    /// The random variation of each hold, in percent.
-    #[serde(default)]
-    pub spread: u8,
-    /// The share of requests for reading, in percent.
-    #[serde(default)]
-    pub reads: u8,
+    /// The accesses of the clients by their numbers, such as `RRW`: R reads, W writes.
+    #[serde(default, deserialize_with = "accesses")]
+    pub accesses: Vec<Access>,
 }
 
 impl SceneFleet {
@@ -69,8 +66,7 @@ impl SceneFleet {
     pub fn scenario(&self, path: ZnodePath) -> Scenario {
         Scenario {
             hold: self.hold,
-            spread: self.spread,
-            reads: self.reads,
+            accesses: self.accesses.clone(),
             session_timeout: SESSION_TIMEOUT,
             ..Scenario::new(self.recipe, path, self.clients)
         }
@@ -283,6 +279,16 @@ fn speed<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Speed>, D::Error> 
 
 fn recipe<'de, D: Deserializer<'de>>(from: D) -> Result<Algorithm, D::Error> {
     named(&String::deserialize(from)?)
+}
+
+/// Reads accesses such as `RRW`.
+fn accesses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Access>, D::Error> {
+    let access = |letter: char| match letter {
+        'R' => Ok(Access::Read),
+        'W' => Ok(Access::Write),
+        other => Err(serde::de::Error::custom(format!("{other} is not an access: R reads, W writes"))),
+    };
+    String::deserialize(from)?.chars().map(access).collect()
 }
 
 fn recipes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Algorithm>, D::Error> {

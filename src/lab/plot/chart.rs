@@ -38,8 +38,8 @@ pub fn chart(chart: &LineChart, (x, y): (f64, f64)) -> Markup {
     let sizes = chart.sizes();
     let x_axis = PlotAxis::of_sizes(&sizes, LEFT + PADDING, RIGHT - PADDING);
     let y_axis = PlotAxis::of_values(chart.values(), BOTTOM, TOP);
-    let has_lines_upwards = chart.curves.iter().flat_map(|curve| &curve.points).any(|point| !point.above.is_empty());
-    let drawing = Drawing { chart, sizes, has_lines_upwards, x_axis, y_axis };
+    let has_ticks = chart.curves.iter().flat_map(|curve| &curve.points).any(|point| !point.others.is_empty());
+    let drawing = Drawing { chart, sizes, has_ticks, x_axis, y_axis };
     let (title, description) = (format!("{}-title", chart.id), format!("{}-description", chart.id));
     html! {
         svg class="chart" x=(tenth(x)) y=(tenth(y)) width=(WIDTH) height=(HEIGHT) viewBox={ "0 0 " (WIDTH) " " (HEIGHT) }
@@ -99,7 +99,7 @@ struct Drawing<'a> {
     chart: &'a LineChart,
     sizes: Vec<u32>,
     /// Whether points have lines upwards. If so, the marks of a size are side by side.
-    has_lines_upwards: bool,
+    has_ticks: bool,
     x_axis: PlotAxis,
     y_axis: PlotAxis,
 }
@@ -146,7 +146,7 @@ impl Drawing<'_> {
     }
 
     fn at(&self, curve: &Curve, clients: u32, value: f64) -> (f64, f64) {
-        let offset = if self.has_lines_upwards { curve.look.offset() } else { 0.0 };
+        let offset = if self.has_ticks { curve.look.offset() } else { 0.0 };
         (self.x_axis.place(f64::from(clients)) + offset, self.y_axis.place(value))
     }
 
@@ -170,20 +170,22 @@ impl Drawing<'_> {
         }
     }
 
-    /// Draws a measured point, the values above it, and its tooltip.
+    /// Draws a measured point, its other values, and its tooltip.
     fn mark(&self, curve: &Curve, point: &CurvePoint) -> Markup {
         let mut known = point.values().filter(|value| value.exact.is_finite());
         let Some(value) = known.next() else { return html! {} };
         let (x, y) = self.at(curve, point.clients, value.exact);
-        let above: Vec<(&PlotValue, f64)> =
+        let others: Vec<(&PlotValue, f64)> =
             known.map(|value| (value, self.at(curve, point.clients, value.exact).1)).collect();
         html! {
             g class={ "mark " (curve.look.class()) } data-fleet=(harmless(&curve.name)) data-clients=(point.clients) {
                 title { (tooltip(self.chart, curve, point)) }
-                @if let Some((_, top)) = above.last() {
-                    line x1=(tenth(x)) y1=(tenth(y)) x2=(tenth(x)) y2=(tenth(*top)) {}
+                @if !others.is_empty() {
+                    @let places = others.iter().map(|(_, place)| *place);
+                    line x1=(tenth(x)) y1=(tenth(places.clone().fold(y, f64::max))) x2=(tenth(x))
+                        y2=(tenth(places.fold(y, f64::min))) {}
                 }
-                @for (value, y) in &above {
+                @for (value, y) in &others {
                     line class="quantile" x1=(tenth(x - 3.5)) y1=(tenth(*y)) x2=(tenth(x + 3.5)) y2=(tenth(*y))
                         data-field=(value.field) data-value=(value.exact) {}
                 }

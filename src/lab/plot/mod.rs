@@ -115,8 +115,8 @@ pub struct CurvePoint {
     pub clients: u32,
     /// The value through which the curve passes.
     pub value: PlotValue,
-    /// Higher values of the same run, drawn as a line upwards.
-    pub above: Vec<PlotValue>,
+    /// Further values of the same run, drawn as ticks of a line through the point.
+    pub others: Vec<PlotValue>,
 }
 
 /// A figure with its name and its text.
@@ -171,7 +171,7 @@ impl LineChart {
 
 impl CurvePoint {
     fn values(&self) -> impl Iterator<Item = &PlotValue> {
-        std::iter::once(&self.value).chain(&self.above)
+        std::iter::once(&self.value).chain(&self.others)
     }
 }
 

@@ -10,7 +10,7 @@ fn curve(name: &str, look: CurveLook, is_model: bool, sizes: &[u32]) -> Curve {
     let point = |clients: &u32| CurvePoint {
         clients: *clients,
         value: value("rate", 100.0 / f64::from(*clients)),
-        above: if is_model { Vec::new() } else { vec![value("more", 200.0)] },
+        others: if is_model { Vec::new() } else { vec![value("more", 200.0)] },
     };
     Curve { name: name.to_owned(), look, is_model, points: sizes.iter().map(point).collect() }
 }

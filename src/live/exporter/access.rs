@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use bcrypt::HashParts;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
-use sha1::{Digest, Sha1};
+use sha1_smol::Sha1;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -41,6 +40,15 @@ pub enum AccessError {
         path: PathBuf,
         /// The reason.
         why: FileError,
+    },
+    /// The program is built without the feature `metrics-config`.
+    #[error(
+        "this lockscope cannot use the metrics config {path}: build it with --features metrics-config, or install a \
+         package"
+    )]
+    NotBuilt {
+        /// The file.
+        path: PathBuf,
     },
     /// The file is not in the right format.
     #[error("the metrics config {path} is wrong in line {line}: it can hold {KNOWN_KEYS}; correct it")]
@@ -97,9 +105,9 @@ impl MetricsAccess {
     pub fn load(path: &Path) -> Result<Self, AccessError> {
         let text = files::read_text(path, Sensitivity::Secret, MAX_CONFIG_BYTES);
         let text = text.map_err(|why| AccessError::Unreadable { path: path.to_owned(), why })?;
-        let config: Option<WebConfig> = serde_saphyr::from_str(&text).map_err(|error| AccessError::Malformed {
-            path: path.to_owned(),
-            line: error.location().map_or(1, |location| location.line().max(1)),
+        let config = parse(&text).map_err(|line| match line {
+            Some(line) => AccessError::Malformed { path: path.to_owned(), line },
+            None => AccessError::NotBuilt { path: path.to_owned() },
         })?;
         let WebConfig { tls_server_config, basic_auth_users } = config.unwrap_or_default();
         let unusable = |why| AccessError::Unusable { path: path.to_owned(), why };
@@ -115,6 +123,40 @@ impl MetricsAccess {
         let users = basic_auth_users.filter(|users| !users.is_empty()).map(BasicAuth::new);
         Ok(Self { tls: tls.transpose().map_err(unusable)?, users: users.transpose().map_err(unusable)? })
     }
+}
+
+/// Reads the text of a config file. Fails with the line of the mistake, or with `None` where the
+/// program is built without the parser.
+#[cfg(feature = "metrics-config")]
+fn parse(text: &str) -> Result<Option<WebConfig>, Option<u64>> {
+    serde_saphyr::from_str(text).map_err(|error| Some(error.location().map_or(1, |location| location.line().max(1))))
+}
+
+#[cfg(not(feature = "metrics-config"))]
+fn parse(_: &str) -> Result<Option<WebConfig>, Option<u64>> {
+    Err(None)
+}
+
+/// Returns the work factor of a bcrypt hash; `None` if it is none.
+#[cfg(feature = "metrics-config")]
+fn cost_of(hash: &str) -> Option<u32> {
+    hash.parse().ok().map(|parts: bcrypt::HashParts| parts.get_cost())
+}
+
+#[cfg(feature = "metrics-config")]
+fn is_of(password: &str, hash: &str) -> bool {
+    bcrypt::verify(password, hash).unwrap_or(false)
+}
+
+// Without the feature no file is read, so that no hash ever arrives here.
+#[cfg(not(feature = "metrics-config"))]
+fn cost_of(_: &str) -> Option<u32> {
+    None
+}
+
+#[cfg(not(feature = "metrics-config"))]
+fn is_of(_: &str, _: &str) -> bool {
+    false
 }
 
 /// The maximum work factor. With a higher one, checking a password would take longer than a
@@ -149,15 +191,15 @@ impl BasicAuth {
     pub fn new(hashes: BTreeMap<String, String>) -> Result<Self, String> {
         let mut cost = 0;
         for (user, hash) in &hashes {
-            let parts: HashParts = hash.parse().map_err(|_| {
+            let of_user = cost_of(hash).ok_or_else(|| {
                 format!("the password of the user {user:?} is not a bcrypt hash: make one with htpasswd -nBC 10 USER")
             })?;
-            if parts.get_cost() > MAX_COST {
+            if of_user > MAX_COST {
                 return Err(format!(
                     "the hash of the user {user:?} takes too long to check: make one of cost {MAX_COST} or less"
                 ));
             }
-            cost = cost.max(parts.get_cost());
+            cost = cost.max(of_user);
         }
         let nobody = format!("$2b${cost:02}${}", ".".repeat(53));
         Ok(Self {
@@ -181,7 +223,7 @@ impl BasicAuth {
             Some(hash) => (true, hash.clone()),
             None => (false, self.nobody.clone()),
         };
-        let check = move || bcrypt::verify(password, &hash).unwrap_or(false);
+        let check = move || is_of(&password, &hash);
         let admits = tokio::task::spawn_blocking(check).await.unwrap_or(false) && is_known;
         if admits {
             self.accepted.lock().unwrap_or_else(PoisonError::into_inner).insert(user, digest);
@@ -192,8 +234,11 @@ impl BasicAuth {
     /// Returns the digest to compare in place of the password. The secret salt keeps an attacker
     /// from guessing it byte by byte.
     fn digest(&self, user: &str, password: &str) -> [u8; 20] {
-        let parts: [&[u8]; 4] = [&self.salt, user.as_bytes(), &[0], password.as_bytes()];
-        parts.into_iter().fold(Sha1::new(), Sha1::chain_update).finalize().into()
+        let mut digest = Sha1::from(self.salt);
+        for part in [user.as_bytes(), &[0], password.as_bytes()] {
+            digest.update(part);
+        }
+        digest.digest().bytes()
     }
 }
 
@@ -279,7 +324,7 @@ fn bad(path: &Path, why: &str) -> String {
     format!("cannot use {}: {why}", path.display())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "metrics-config"))]
 mod tests {
     use std::fs;
     use std::fs::Permissions;
@@ -361,7 +406,7 @@ mod tests {
             }
             assert!(!auth.admits(None).await);
         }
-        let nobody: HashParts = auth.nobody.parse().expect("a valid hash");
+        let nobody: bcrypt::HashParts = auth.nobody.parse().expect("a valid hash");
         assert_eq!(nobody.get_cost(), 4);
     }
 }

@@ -1,5 +1,5 @@
-//! Serves metrics over HTTP: `/metrics` for Prometheus, and `/healthz` for a supervisor that
-//! restarts the program.
+//! Serves metrics over HTTP: `/metrics` for Prometheus, `/healthz` for those who ask whether all is
+//! well, and `/livez` for a supervisor that restarts the program.
 //!
 //! [`Exporter`] listens. Each request becomes a question to the owner of the figures, through
 //! [`Exporter::next_question`]. The owner only copies the figures; the answer is written on another
@@ -37,6 +37,8 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use lockscope_model::metrics::{Scrapes, to_open_metrics, to_plain_text};
+
+use crate::own_process::usage;
 
 use connections::{MetricsConnection, MetricsConnections};
 
@@ -235,8 +237,9 @@ impl Asker {
         Ok(match request.uri().path() {
             "/metrics" => self.metrics(takes_open_metrics(request.headers()), connection).await,
             "/healthz" => self.health().await,
-            "/" => text(StatusCode::OK, "lockscope record: /metrics, /healthz"),
-            _ => text(StatusCode::NOT_FOUND, "only /metrics and /healthz exist"),
+            "/livez" => self.life().await,
+            "/" => text(StatusCode::OK, "lockscope record: /metrics, /healthz, /livez"),
+            _ => text(StatusCode::NOT_FOUND, "only /metrics, /healthz and /livez exist"),
         })
     }
 
@@ -252,7 +255,8 @@ impl Asker {
         let Ok(permit) = permit else { return no_answer() };
         let Some(scrapes) = self.ask(ScrapeKind::Metrics).await else { return no_answer() };
         let write: fn(Scrapes) -> _ = if as_open_metrics { to_open_metrics } else { to_plain_text };
-        let Ok(Ok(text)) = spawn_blocking(move || write(scrapes)).await else { return no_answer() };
+        let whole = move || write(Scrapes { process: usage(), ..scrapes });
+        let Ok(Ok(text)) = spawn_blocking(whole).await else { return no_answer() };
         let mut answer = Response::new(Full::new(Bytes::from_owner(HeldText { text, _permit: permit })));
         let kind = if as_open_metrics { OPEN_METRICS_TYPE } else { PLAIN_METRICS_TYPE };
         answer.headers_mut().insert(CONTENT_TYPE, kind);
@@ -263,6 +267,15 @@ impl Asker {
         match self.ask(ScrapeKind::Health).await {
             Some(Ok(())) => text(StatusCode::OK, "connected, and changes are taken in"),
             Some(Err(sentence)) => text(StatusCode::SERVICE_UNAVAILABLE, &sentence),
+            None => no_answer(),
+        }
+    }
+
+    /// Says whether the owner answers, whatever it says of itself: what a restart mends is not that
+    /// an ensemble is away.
+    async fn life(&self) -> Answer {
+        match self.ask(ScrapeKind::Health).await {
+            Some(_) => text(StatusCode::OK, "it answers"),
             None => no_answer(),
         }
     }

@@ -30,11 +30,12 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use super::{Endpoint, Origin, OtlpError, encode};
+use super::{Endpoint, Origin, OtlpError, SendOutcome, encode};
+use crate::own_process::usage;
 use lockscope_base::znode::{Timestamp, escaped};
 use lockscope_files as files;
 use lockscope_files::Sensitivity;
-use lockscope_model::metrics::{Scrape, to_open_metrics};
+use lockscope_model::metrics::{Scrape, Scrapes, to_open_metrics};
 use lockscope_model::span::Span;
 
 /// Sends messages to one collector.
@@ -85,10 +86,16 @@ impl Delivery {
         }
     }
 
+    /// Returns spans as a message.
+    #[expect(clippy::unused_self, reason = "only one that can send makes a message: see `absent`")]
+    pub fn message_of(&self, spans: &[Span]) -> OtlpMessage {
+        OtlpMessage::Spans(spans.iter().map(encode::span).collect())
+    }
+
     /// Returns metrics as a message; `None` if nothing is known yet.
     pub fn metrics(&self, scrape: Scrape, at: Timestamp) -> Option<OtlpMessage> {
         // Writing into a text does not fail.
-        let text = to_open_metrics(scrape).ok()?;
+        let text = to_open_metrics(Scrapes { process: usage(), ..scrape.into() }).ok()?;
         let scope = encode::of_open_metrics(&text, nanoseconds(self.since), encode::nanoseconds(at));
         let resource = Some((&self.about).into());
         let metrics = ResourceMetrics { resource, scope_metrics: vec![scope], schema_url: String::new() };
@@ -97,10 +104,6 @@ impl Delivery {
 }
 
 impl OtlpMessage {
-    pub fn of_spans(spans: &[Span]) -> Self {
-        Self::Spans(spans.iter().map(encode::span).collect())
-    }
-
     pub fn is_metrics(&self) -> bool {
         matches!(self, Self::Metrics(_))
     }
@@ -109,12 +112,13 @@ impl OtlpMessage {
     pub fn refused_in(&self, answer: &[u8]) -> u64 {
         if self.is_metrics() { 0 } else { partial(answer).map_or(0, |(refused, _)| refused) }
     }
-}
 
-/// Says why a collector refused a part of a message.
-pub fn refusal(answer: &[u8]) -> String {
-    let said = partial(answer).map(|(_, why)| why).unwrap_or_default();
-    format!("the collector refuses a part of the spans: {}", escaped(&said))
+    /// Says why a collector refused a part of it, according to its answer.
+    #[expect(clippy::unused_self, reason = "only a message that was sent is refused: see `absent`")]
+    pub fn refusal(&self, answer: &[u8]) -> String {
+        let said = partial(answer).map(|(_, why)| why).unwrap_or_default();
+        format!("the collector refuses a part of the spans: {}", escaped(&said))
+    }
 }
 
 /// Returns the number of refused spans and the reason.
@@ -149,17 +153,6 @@ const MAX_FILE_SIZE: u64 = 1 << 20;
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 
 const CERTIFICATE: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
-
-/// What became of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SendOutcome {
-    /// The collector took it, and answered this.
-    Taken(Bytes),
-    /// The collector refuses it; trying again is in vain.
-    Refused(String),
-    /// It may succeed later, after this pause if the collector named one.
-    Later(String, Option<Duration>),
-}
 
 /// Sends requests to one collector. Clones share the outcome.
 #[derive(Clone)]

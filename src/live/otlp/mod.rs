@@ -15,7 +15,11 @@
 //! Architecture invariant: the collector is not trusted. The time of a request and the bytes of an
 //! answer are bounded, redirects are not followed.
 
+#[cfg(not(feature = "otlp"))]
+mod absent;
+#[cfg(feature = "otlp")]
 mod delivery;
+#[cfg(feature = "otlp")]
 mod encode;
 
 use std::collections::VecDeque;
@@ -26,20 +30,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hyper::Uri;
+use hyper::body::Bytes;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use delivery::{Delivery, OtlpMessage, SendOutcome, refusal};
+#[cfg(not(feature = "otlp"))]
+use absent::{Delivery, OtlpMessage};
+#[cfg(feature = "otlp")]
+use delivery::{Delivery, OtlpMessage};
 use lockscope_base::time::Backoff;
 use lockscope_base::znode::Timestamp;
 use lockscope_model::metrics::{OtlpFigures, Scrape};
 use lockscope_model::span::Span;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "otlp"))]
 mod tests;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "otlp"))]
 mod endpoint_tests;
 
 #[cfg(test)]
@@ -54,6 +62,9 @@ pub enum OtlpError {
     /// A setting of the environment, or a certificate, cannot be used.
     #[error("{0}")]
     Settings(String),
+    /// The program is built without the feature `otlp`.
+    #[error("this lockscope sends no spans: build it with --features otlp, or install a package, or leave out --otlp")]
+    NotBuilt,
 }
 
 /// Describes whose spans and metrics are sent.
@@ -79,7 +90,7 @@ impl Sender {
     /// access.
     pub fn start(endpoint: &Endpoint, origin: &Origin) -> Result<Self, OtlpError> {
         let shared = Arc::new(Shared::default());
-        let delivery = delivery::Delivery::new(endpoint, origin)?;
+        let delivery = Delivery::new(endpoint, origin)?;
         let task = tokio::spawn(send(Arc::clone(&shared), delivery));
         Ok(Self { shared, task: Some(task) })
     }
@@ -147,6 +158,7 @@ pub enum EndpointError {
     Query,
 }
 
+#[cfg(feature = "otlp")]
 impl Endpoint {
     /// Returns the URL of a signal: `traces` or `metrics`.
     fn url(&self, signal: &str) -> String {
@@ -335,6 +347,17 @@ impl SendQueue {
     }
 }
 
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendOutcome {
+    /// The collector took it, and answered this.
+    Taken(Bytes),
+    /// The collector refuses it; trying again is in vain.
+    Refused(String),
+    /// It may succeed later, after this pause if the collector named one.
+    Later(String, Option<Duration>),
+}
+
 /// The first and the longest pause before a collector is tried again.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -344,7 +367,7 @@ async fn send(shared: Arc<Shared>, delivery: Delivery) {
     loop {
         let (message, count) = match shared.next().await {
             NextMessage::End => return,
-            NextMessage::Spans(spans) => (OtlpMessage::of_spans(&spans), spans.len() as u64),
+            NextMessage::Spans(spans) => (delivery.message_of(&spans), spans.len() as u64),
             NextMessage::Metrics(scrape, at) => match delivery.metrics(*scrape, at) {
                 Some(message) => (message, 0),
                 None => continue,
@@ -370,7 +393,7 @@ async fn deliver(
             SendOutcome::Taken(answer) => {
                 let refused = message.refused_in(&answer).min(count);
                 shared.sent(count - refused, refused);
-                let trouble = (refused > 0).then(|| refusal(&answer));
+                let trouble = (refused > 0).then(|| message.refusal(&answer));
                 shared.set_trouble(message.is_metrics(), trouble);
                 backoff.reset();
                 return true;

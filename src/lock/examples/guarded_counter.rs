@@ -15,9 +15,8 @@
 use std::error::Error;
 use std::time::Duration;
 
-use lockscope_base::znode::Zxid;
-use lockscope_lock::{Algorithm, Lock, LockError, Loss, cleaned_up};
-use zookeeper_client::Client;
+use lockscope_lock::zookeeper_client::{self, Client};
+use lockscope_lock::{Algorithm, Lock, LockError, Loss, Zxid, cleaned_up};
 
 /// The time for which a worker waits for the lock before it looks around.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);

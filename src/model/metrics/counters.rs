@@ -19,7 +19,7 @@ use super::{LockCounts, ProcessFigures, Scrape};
 use crate::diagnose::{Code, Diagnosis, Severity};
 use crate::ensemble::{EnsembleLine, Majority};
 use crate::queue::{Happening, LockEvent, LockId, LockQueue, LockTable, is_likely_election};
-use crate::server_view::{AskedBy, Health, Load, ServerView};
+use crate::server_view::{AskedBy, Health, Load, MemberView, ServerView};
 use lockscope_base::recipe::{LockKind, Recipe};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 
@@ -120,6 +120,12 @@ impl EventCounters {
             locks: is_live.then_some(table.lock_count() as u64),
             contenders: is_live.then_some(table.contender_count() as u64),
             servers: self.servers(table.view()),
+            answering: table
+                .view()
+                .members
+                .iter()
+                .map(|member| (member.address.clone(), is_answering(member)))
+                .collect(),
             health: health(table.view()),
             has_majority: has_majority(table.ensemble_line()),
             unchecked: if is_live { unchecked(diagnosis) } else { Vec::new() },
@@ -164,16 +170,20 @@ impl EventCounters {
         asked.add(view.asked);
         Some(ServerFigures {
             known: view.members.len() as u64,
-            answering: view.members.iter().filter(|member| member.asked_by != AskedBy::None).count() as u64,
+            answering: view.members.iter().filter(|member| is_answering(member)).count() as u64,
             connections: listed.map(|listing| listing.items().len() as u64).reduce(|sum, more| sum + more),
             asked,
         })
     }
 }
 
+fn is_answering(member: &MemberView) -> bool {
+    member.asked_by != AskedBy::None
+}
+
 /// Returns how each server is doing. A server that does not answer any more reports nothing.
 fn health(view: &ServerView) -> Vec<(String, Health)> {
-    let answering = view.members.iter().filter(|member| member.asked_by != AskedBy::None);
+    let answering = view.members.iter().filter(|member| is_answering(member));
     answering.filter_map(|member| Some((member.address.clone(), member.health.clone()?))).collect()
 }
 

@@ -12,7 +12,7 @@ use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-use super::{Scrape, Scrapes, families};
+use super::{ProcessUsage, Scrape, Scrapes, families};
 use crate::queue::{ConnectionState, LockTable, NO_ANSWER};
 
 /// Approximate size of the series of a lock with histograms, in bytes.
@@ -28,19 +28,33 @@ impl Collector for Scrape {
     }
 }
 
+impl Collector for ProcessUsage {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        families::of_process(*self, &mut encoder)
+    }
+}
+
+/// The last line of a text in the `OpenMetrics` format.
+const END: &str = "# EOF\n";
+
 /// Writes scrapes in the `OpenMetrics` 1.0 text format. The series of several contexts have the
-/// label `context`.
+/// label `context`; those of the process have no label.
 ///
 /// # Errors
 ///
 /// Never in practice: writing into a `String` succeeds.
 pub fn to_open_metrics(scrapes: impl Into<Scrapes>) -> Result<String, fmt::Error> {
-    let Scrapes { known, silent } = scrapes.into();
-    let texts = known.into_iter().map(one).collect::<Result<Vec<_>, _>>()?;
-    Ok(match &texts[..] {
-        [only] if silent.is_empty() => only.clone(),
+    let Scrapes { known, silent, process } = scrapes.into();
+    let mut texts = known.into_iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    let mut text = match &mut texts[..] {
+        [only] if silent.is_empty() => std::mem::take(only),
         all => merged(all, &silent),
-    })
+    };
+    text.truncate(text.len() - END.len());
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(process));
+    encode(&mut text, &registry)?;
+    Ok(text)
 }
 
 fn one(scrape: Scrape) -> Result<String, fmt::Error> {
@@ -62,9 +76,6 @@ pub fn to_plain_text(scrapes: impl Into<Scrapes>) -> Result<String, fmt::Error> 
     Ok(plain_text(&to_open_metrics(scrapes)?))
 }
 
-/// The family of the process, which all contexts share, and its unit.
-const OF_PROCESS: &str = "process_resident_memory_bytes";
-
 /// A family: the lines that describe it, and its samples.
 struct MergedFamily<'t> {
     name: &'t str,
@@ -78,7 +89,7 @@ fn merged(texts: &[String], silent: &[String]) -> String {
     let mut families: Vec<MergedFamily<'_>> = Vec::new();
     for text in texts {
         let mut at = None;
-        for line in text.lines().filter(|line| *line != "# EOF") {
+        for line in text.lines().filter(|line| *line != END.trim_end()) {
             let described = ["# HELP ", "# TYPE ", "# UNIT "].iter().find_map(|word| line.strip_prefix(word));
             if let Some(name) = described.and_then(|described| described.split(' ').next()) {
                 let place = families.iter().position(|family| family.name == name).unwrap_or_else(|| {
@@ -98,11 +109,6 @@ fn merged(texts: &[String], silent: &[String]) -> String {
     let mut all = String::with_capacity(texts.iter().map(String::len).sum());
     for MergedFamily { name, described, samples } in families {
         add(&mut all, &described);
-        if name == OF_PROCESS {
-            let value = samples.iter().find_map(|sample| sample.rsplit_once(' '));
-            all.extend(value.map(|(_, value)| format!("{OF_PROCESS} {value}\n")));
-            continue;
-        }
         add(&mut all, &samples);
         if name == "lockscope_up" {
             for context in silent {
@@ -111,7 +117,7 @@ fn merged(texts: &[String], silent: &[String]) -> String {
             }
         }
     }
-    all + "# EOF\n"
+    all + END
 }
 
 fn add(text: &mut String, lines: &[&str]) {
@@ -176,13 +182,13 @@ mod tests {
         let text = |context: &str, value: i32| {
             format!(
                 "# HELP lockscope_up Up.\n# TYPE lockscope_up gauge\nlockscope_up{{context=\"{context}\"}} {value}\n\
-                 # HELP {OF_PROCESS} Memory.\n# TYPE {OF_PROCESS} gauge\n{OF_PROCESS}{{context=\"{context}\"}} 7\n# EOF\n"
+                 # HELP gaps Gaps.\n# TYPE gaps counter\ngaps_total{{context=\"{context}\"}} 7\n# EOF\n"
             )
         };
         let all = merged(&[text("a", 1), text("b", 0)], &["c\"".to_owned()]);
         let expected = "# HELP lockscope_up Up.\n# TYPE lockscope_up gauge\nlockscope_up{context=\"a\"} 1\nlockscope_up{context=\"b\"} 0\n\
-                        lockscope_up{context=\"c\\\"\"} 0\n# HELP process_resident_memory_bytes Memory.\n\
-                        # TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes 7\n# EOF\n";
+                        lockscope_up{context=\"c\\\"\"} 0\n# HELP gaps Gaps.\n\
+                        # TYPE gaps counter\ngaps_total{context=\"a\"} 7\ngaps_total{context=\"b\"} 7\n# EOF\n";
         assert_eq!(all, expected);
     }
 

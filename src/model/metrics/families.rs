@@ -1,5 +1,5 @@
-//! The families of series, with their names and help texts: of the ensemble, of its servers, and of
-//! the locks. Names do not change.
+//! The families of series, with their names and help texts: of the ensemble, of its servers, of the
+//! locks, and of the process. Names do not change.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Unit;
 
 use super::scrape::{LockFigures, LockState, seconds};
-use super::{Histogram, LockCounts, LockLabels, Scrape};
+use super::{Histogram, LockCounts, LockLabels, ProcessUsage, Scrape};
 use crate::server_view::Health;
 
 /// The label `lock` of the series for all locks without one of their own. No path equals it.
@@ -75,9 +75,10 @@ impl FamilyRow {
         Ok(())
     }
 
-    /// Encodes the ensemble's only series, or none if the value is unknown.
-    fn gauge(self, encoder: &mut DescriptorEncoder<'_>, value: Option<u64>) -> Encoded {
-        self.gauges(encoder, value.into_iter().map(|value| (NO_LABELS, value)))
+    /// Encodes the family's only series, or none if the value is unknown.
+    fn gauge<V: EncodeGaugeValue>(self, encoder: &mut DescriptorEncoder<'_>, value: Option<V>) -> Encoded {
+        let mut metric = encoder.encode_descriptor(self.name, self.help, self.unit, MetricType::Gauge)?;
+        value.map_or(Ok(()), |value| metric.encode_gauge(&value))
     }
 
     fn counters<L: EncodeLabelSet, V: EncodeCounterValue>(
@@ -92,9 +93,10 @@ impl FamilyRow {
         Ok(())
     }
 
-    /// Encodes the ensemble's only series, or none if the value is unknown.
-    fn counter(self, encoder: &mut DescriptorEncoder<'_>, value: Option<u64>) -> Encoded {
-        self.counters(encoder, value.into_iter().map(|value| (NO_LABELS, value)))
+    /// Encodes the family's only series, or none if the value is unknown.
+    fn counter<V: EncodeCounterValue>(self, encoder: &mut DescriptorEncoder<'_>, value: Option<V>) -> Encoded {
+        let mut metric = encoder.encode_descriptor(self.name, self.help, self.unit, MetricType::Counter)?;
+        value.map_or(Ok(()), |value| metric.encode_counter::<NoLabelSet, V, f64>(&value, None::<&Exemplar<_, _>>))
     }
 
     fn histograms<'a>(
@@ -118,7 +120,7 @@ pub fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Enco
         .encode_descriptor("lockscope_build", "The version of lockscope.", None, MetricType::Info)?
         .encode_info(&[("version", env!("CARGO_PKG_VERSION"))])?;
     family("lockscope_up", "1 while the locks are known as they are now, otherwise 0.")
-        .gauge(encoder, Some(scrape.is_live.into()))?;
+        .gauge(encoder, Some(u64::from(scrape.is_live)))?;
     family("lockscope_locks", "Locks that were found.").gauge(encoder, scrape.locks)?;
     family("lockscope_other_locks", "Locks without series of their own: those that lock=\"other\" stands for.")
         .gauge(encoder, scrape.other_locks)?;
@@ -151,9 +153,20 @@ pub fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Enco
         family("lockscope_otlp_spans_queued", "Spans that wait for the collector.")
             .gauge(encoder, Some(otlp.queued))?;
     }
-    family("process_resident_memory", "Memory of lockscope that is resident.")
-        .bytes()
-        .gauge(encoder, process.resident_bytes)
+    Ok(())
+}
+
+/// Encodes what the process uses, by the names and help texts of Prometheus' own client libraries.
+pub fn of_process(process: ProcessUsage, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
+    family("process_cpu", "Total user and system CPU time spent in seconds.")
+        .seconds()
+        .counter(encoder, process.cpu_seconds)?;
+    family("process_start_time", "Start time of the process since unix epoch in seconds.")
+        .seconds()
+        .gauge(encoder, process.start_time_seconds)?;
+    family("process_open_fds", "Number of open file descriptors.").gauge(encoder, process.open_fds)?;
+    family("process_max_fds", "Maximum number of open file descriptors.").gauge(encoder, process.max_fds)?;
+    family("process_resident_memory", "Resident memory size in bytes.").bytes().gauge(encoder, process.resident_bytes)
 }
 
 /// Encodes the number of checks that are not decided, by kind.
@@ -251,6 +264,10 @@ pub fn of_servers(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Resul
         };
         scrape.health.iter().filter_map(with_value)
     };
+    let answering =
+        scrape.answering.iter().map(|(server, answers)| ([("server", server.clone())], u64::from(*answers)));
+    family("lockscope_server_up", "1 while the server answers when it is asked about itself, otherwise 0.")
+        .gauges(encoder, answering)?;
     family("lockscope_server_latency", "Mean time from a request to its answer, since the server started.")
         .seconds()
         .gauges(encoder, times(|health| health.latency_avg))?;

@@ -21,6 +21,6 @@ mod tests;
 pub use counters::{DEFAULT_MAX_LOCKS, EventCounters};
 pub use exposition::{health, to_open_metrics, to_plain_text};
 pub use scrape::{
-    BOUNDS_SECONDS, Histogram, LockCounts, LockFigures, LockLabels, LockState, OtlpFigures, ProcessFigures, Scrape,
-    Scrapes,
+    BOUNDS_SECONDS, Histogram, LockCounts, LockFigures, LockLabels, LockState, OtlpFigures, ProcessFigures,
+    ProcessUsage, Scrape, Scrapes,
 };

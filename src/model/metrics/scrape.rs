@@ -30,6 +30,8 @@ pub struct Scrape {
     pub servers: Option<ServerFigures>,
     /// Whether a majority of the members works together; `None` while that is not known.
     pub has_majority: Option<bool>,
+    /// Whether each server answers when it is asked about itself, by its address.
+    pub answering: Vec<(String, bool)>,
     /// How each server is doing, by its address; only servers that report it.
     pub health: Vec<(String, Health)>,
     /// The checks that are not decided, by kind; none while unknown. Only those whose findings
@@ -56,11 +58,28 @@ pub struct Scrapes {
     pub known: Vec<Scrape>,
     /// The contexts that did not answer.
     pub silent: Vec<String>,
+    /// What the process uses that serves all of them.
+    pub process: ProcessUsage,
+}
+
+/// What a process uses of the machine; `None` where the system does not report it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ProcessUsage {
+    /// The resident memory, in bytes.
+    pub resident_bytes: Option<u64>,
+    /// When it started, in Unix time.
+    pub start_time_seconds: Option<f64>,
+    /// The number of open file descriptors.
+    pub open_fds: Option<u64>,
+    /// The number of file descriptors that it may have open; `None` without a limit, too.
+    pub max_fds: Option<u64>,
+    /// The time of processors that it used.
+    pub cpu_seconds: Option<f64>,
 }
 
 impl From<Scrape> for Scrapes {
     fn from(scrape: Scrape) -> Self {
-        Self { known: vec![scrape], silent: Vec::new() }
+        Self { known: vec![scrape], ..Self::default() }
     }
 }
 
@@ -78,7 +97,7 @@ pub struct ServerFigures {
     pub asked: Load,
 }
 
-/// The recorder's own figures, which only its process knows.
+/// The recorder's own figures for one ensemble.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessFigures {
     /// The number of changes that were seen but not taken in yet.
@@ -88,8 +107,6 @@ pub struct ProcessFigures {
     /// How often the file was moved, removed or written by others, and another one was begun;
     /// `None` without a file.
     pub store_files_gone: Option<u64>,
-    /// The resident memory, in bytes; `None` where the system does not report it.
-    pub resident_bytes: Option<u64>,
     /// The spans for a collector; `None` when none are sent.
     pub otlp: Option<OtlpFigures>,
 }

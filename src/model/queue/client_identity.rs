@@ -202,6 +202,13 @@ impl ClientIdentity {
         shown
     }
 
+    /// Returns the columns of the most telling part, the name or else the address; 0 where only the
+    /// session is known, which can be shortened.
+    pub fn columns_of_first(&self) -> usize {
+        let first = self.shown_name().or(self.address.as_deref());
+        first.map_or(0, |first| width(&escaped(first)))
+    }
+
     /// Returns the address without its port.
     pub fn host(&self) -> Option<&str> {
         self.address.as_deref().map(host_of)

@@ -789,7 +789,7 @@ impl LockTable {
 #[cfg(test)]
 mod tests {
     use crate::queue::ClientIdentity;
-    use crate::queue::tests::fixture::TableFixture;
+    use crate::testing::fixture::TableFixture;
     use lockscope_base::znode::SessionId;
 
     #[test]

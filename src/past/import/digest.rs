@@ -105,11 +105,10 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
+    use lockscope_base::disk::testing::LOG;
     use lockscope_base::disk::{LogItem, LogReader};
     use lockscope_base::recipe::Classifier;
     use lockscope_base::znode::ZnodePath;
-
-    const LOG: &[u8] = include_bytes!("../../base/disk/captures/log.1");
 
     fn apply(tree: &mut LogTree, header: TxnHeader, txn: &Txn<'_>) {
         match txn {

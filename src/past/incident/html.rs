@@ -47,7 +47,8 @@ pub fn html(incident: &Incident<'_>, utc: bool) -> String {
             @for sentence in words::logs(incident, utc) { p class="muted" { (sentence) } }
             @for gap in gaps { p class="muted" { (words::nothing_seen(gap, utc)) } }
             @if !drawn.is_empty() { h2 { "Holders and waiters" } (legend()) }
-            @for lock in drawn { (figure(incident, lock, utc)) }
+            @if drawn.len() > 1 { ul class="legend" { @for lock in drawn { li { (named(incident, lock)) } } } }
+            @for (at, lock) in drawn.iter().enumerate() { (figure(incident, lock, &place(at), utc)) }
             @if incident.locks.len() > drawn.len() {
                 p { (plural(incident.locks.len() - drawn.len(), "other lock", "other locks")) " cost less waiting, without a picture." }
             }
@@ -59,19 +60,46 @@ pub fn html(incident: &Incident<'_>, utc: bool) -> String {
     html_page(&title, &rules(), &body)
 }
 
+/// Returns what each shape of the pictures means, as a shape and its words, so that it can be read
+/// in print without colours.
 fn legend() -> Markup {
+    let shape = |drawn: Markup| html! { svg class="shape" viewBox="0 0 36 16" width="36" height="16" aria-hidden="true" { (drawn) } };
+    let bar = |class: &str, y: u32, height: u32| html! { rect class=(class) x="1" y=(y) width="34" height=(height) {} };
+    let shapes = [
+        (bar("hold", 2, 12), "held"),
+        (bar("wait", 5, 6), "waited"),
+        (html! { text class="end" x="12" y="13" { "✝" } }, "its session expired"),
+        (html! { text class="end" x="12" y="13" { "✂" } }, "deleted by hand or by another session"),
+        (html! { text class="end" x="12" y="13" { "×" } }, "went without having held"),
+        (html! { text class="end" x="12" y="13" { "?" } }, "ended unseen"),
+        (bar("finding critical", 5, 6), "at the top: a finding"),
+        (html! { line class="deletion" x1="18" x2="18" y1="0" y2="16" {} }, "a deletion"),
+        (bar("gap", 0, 16), "nothing was seen"),
+        (bar("queue", 4, 12), "at the bottom: how many waited"),
+    ];
     html! {
-        p class="muted" {
-            "A row is a client: one name on one host, or one session. A thick bar is a hold, a thin one a wait; their signs: ✝ the session expired, ✂ deleted by hand or by another session, × went without having held, \
-             ? ended unseen. Gone means: released by its client, or deleted by another; ZooKeeper does not say which. Lines at the top are findings, vertical lines deletions; where it is hatched, nothing was seen. Below is how many waited."
-        }
+        p class="muted" { "A row is a client: one name on one host, or one session." }
+        ul class="legend" { @for (drawn, words) in shapes { li { (shape(drawn)) " " (words) } } }
+        p class="muted" { "Gone means: released by its client, or deleted by another; ZooKeeper does not say which." }
     }
 }
 
-fn figure(incident: &Incident<'_>, lock: &LockBars<'_>, utc: bool) -> Markup {
+/// The place of a lock's picture on the page.
+fn place(drawn: usize) -> String {
+    format!("lock-{}", drawn + 1)
+}
+
+/// Returns the name of a lock, which leads to its picture if it has one.
+fn named(incident: &Incident<'_>, lock: &LockBars<'_>) -> Markup {
+    let drawn = incident.locks.iter().take(MAX_PICTURES).position(|of| (of.path, of.name) == (lock.path, lock.name));
+    let name = words::lock(lock.path, lock.name);
+    html! { @if let Some(drawn) = drawn { a href={ "#" (place(drawn)) } { (name) } } @else { (name) } }
+}
+
+fn figure(incident: &Incident<'_>, lock: &LockBars<'_>, place: &str, utc: bool) -> Markup {
     let (drawn, left_out) = picture(incident, lock, utc);
     html! {
-        figure {
+        figure id=(place) {
             h2 { (words::lock(lock.path, lock.name)) }
             (drawn)
             @if left_out > 0 {
@@ -109,7 +137,7 @@ fn costs(incident: &Incident<'_>) -> Markup {
                 tbody {
                     @for lock in locks.iter().take(MAX_STANDSTILLS) {
                         tr data-lock=(words::lock(lock.path, lock.name)) data-waiter-seconds=(lock.waiting.waited.0.as_secs_f64()) {
-                            td { (words::lock(lock.path, lock.name)) }
+                            td { (named(incident, lock)) }
                             td class="number" { (duration(lock.waiting.waited.0)) }
                             td class="number" { (duration(lock.waiting.unheld.0)) }
                             td { (costliest(lock).unwrap_or_default()) }
@@ -155,7 +183,7 @@ fn standstill(incident: &Incident<'_>, lock: &LockBars<'_>, found: &PastStandsti
             data-standstill-ms=(ms) data-waiters=(found.waiters) data-cost-ms=(found.cost_ms) data-end=[past.map(|past| past.end.id())]
             data-held-at-least-ms=[past.and_then(PastContender::held_at_least_ms)]
             data-held-at-most-ms=[past.and_then(PastContender::held_at_most_ms)] {
-            td { (words::lock(lock.path, lock.name)) }
+            td { (named(incident, lock)) }
             td { (holders(incident, found)) }
             td class="whole" { (exact_time(found.time.from, utc)) }
             td class="number" { (latency(found.time.length())) }
@@ -457,7 +485,9 @@ body{margin:0 auto;padding:1.5rem;max-width:76rem;font:16px/1.5 system-ui,-apple
 h1{font-size:1.6rem;line-height:1.25;margin:0 0 .5rem}h2{font-size:1.2rem;margin:2rem 0 .5rem;overflow-wrap:anywhere}\
 .standstill{font-size:1.1rem;margin:.75rem 0;padding-left:.75rem;border-left:4px solid;overflow-wrap:anywhere}\
 .calm{border-left-style:none;padding-left:0}\
-svg.patterns{position:absolute}figure{margin:1rem 0;break-inside:avoid}figure svg{display:block;width:100%;height:auto}figcaption{font-size:.9rem;overflow-wrap:anywhere}\
+svg.patterns{position:absolute}a{color:inherit}\
+.legend{list-style:none;margin:.5rem 0;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.5rem;font-size:.9rem;overflow-wrap:anywhere}\
+.shape{vertical-align:-.2em}figure{margin:1rem 0;break-inside:avoid}figure svg{display:block;width:100%;height:auto}figcaption{font-size:.9rem;overflow-wrap:anywhere}\
 svg text{font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Liberation Sans\",Arial,sans-serif;font-size:12px}\
 .end{font-size:14px;font-weight:600}.deletion{stroke-width:2}.grid{stroke-width:1;stroke-dasharray:2 4}\
 .table{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;width:100%}\

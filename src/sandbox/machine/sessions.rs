@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use sha1::{Digest, Sha1};
+use sha1_smol::Sha1;
 
 use super::{CloseReason, Machine, millis};
 use crate::config::ServerBehaviour;
@@ -69,9 +69,10 @@ impl SessionTable {
 
     /// Returns the password of a session, whether it exists or not.
     pub fn password(&self, id: i64) -> [u8; PASSWORD_BYTES] {
-        let hash = Sha1::new().chain_update(self.secret).chain_update(id.to_be_bytes()).finalize();
+        let mut hash = Sha1::from(self.secret);
+        hash.update(&id.to_be_bytes());
         let mut password = [0; PASSWORD_BYTES];
-        password.copy_from_slice(&hash[..PASSWORD_BYTES]);
+        password.copy_from_slice(&hash.digest().bytes()[..PASSWORD_BYTES]);
         password
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use sha1::{Digest, Sha1};
+use sha1_smol::Sha1;
 
 use lockscope_base::wire::ErrorCode;
 
@@ -32,7 +32,7 @@ impl Id {
     /// Returns the identity of a user from `USER:PASSWORD`.
     pub fn of_digest(credentials: &str) -> Self {
         let user = credentials.split(':').next().unwrap_or_default();
-        let hash = STANDARD.encode(Sha1::digest(credentials.as_bytes()));
+        let hash = STANDARD.encode(Sha1::from(credentials).digest().bytes());
         Self::new("digest", &format!("{user}:{hash}"))
     }
 

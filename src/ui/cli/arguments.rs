@@ -1,19 +1,15 @@
 //! The command line: the single definition behind the help, the completions and the manual pages,
-//! and what is generated from it.
+//! and the completions.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::LazyLock;
 
-use anyhow::anyhow;
-use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, ColorChoice, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use clap_mangen::Man;
-use clap_mangen::roff::{Roff, bold, roman};
 
 use super::check::CheckOptions;
 use super::contend::{CompareOptions, ContendOptions};
@@ -23,7 +19,8 @@ use super::find::FindOptions;
 use super::history::{HistoryOptions, ReportCommand};
 use super::import::ImportCommand;
 use super::options::{
-    ChangeOptions, ConfigFileOptions, DisplayOptions, EnsembleOptions, PastOptions, SharedOptions, WhichLocks,
+    ChangeOptions, ConfigFileOptions, DisplayOptions, EnsembleOptions, Format, PastOptions, ReadOptions, SharedOptions,
+    WhichLocks,
 };
 use super::output::{ExitAnswer, print};
 use super::print_config::RecipesOptions;
@@ -33,36 +30,37 @@ use super::snapshot::{MembersOptions, SnapshotOptions};
 use super::store_check::StoreCommand;
 use super::tree::TreeOptions;
 use super::watch::WatchOptions;
+use lockscope_live::FEATURES;
 
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-mod generate_tests;
-
 /// The sources of settings, and their precedence.
-const PRECEDENCE: &str = "\
+pub(super) const PRECEDENCE: &str = "\
 The options of the screen may also precede a command that takes them. Options override the environment, the \
 environment overrides the config file, and a context in that file overrides the settings at its top. The file is \
 $XDG_CONFIG_HOME/lockscope/config.toml, or ~/.config/lockscope/config.toml when that variable is not set. Its keys are \
 the names of the options without the dashes.";
 
-/// The environment variables and their meanings.
-const ENVIRONMENT: [(&str, &str); 7] = [
-    ("LOCKSCOPE_CONTEXT", "same as --context"),
-    ("ZOOKEEPER_CONNECT", "same as --connect"),
-    ("LOCKSCOPE_AUTH_FILE", "same as --auth-file"),
-    ("LOCKSCOPE_AUTH", "the lines of an auth file themselves; overrides LOCKSCOPE_AUTH_FILE"),
-    ("LOCKSCOPE_LOG", "filter for --log-file, such as debug or lockscope=trace; info when not set"),
+/// The environment variables, their meanings, and an option of the commands that read them.
+pub(super) const ENVIRONMENT: [(&str, &str, &str); 9] = [
+    ("LOCKSCOPE_CONTEXT", "same as --context", "context"),
+    ("ZOOKEEPER_CONNECT", "same as --connect", "connect"),
+    ("LOCKSCOPE_AUTH_FILE", "same as --auth-file", "auth_file"),
+    ("LOCKSCOPE_AUTH", "the lines of an auth file themselves; overrides LOCKSCOPE_AUTH_FILE", "auth_file"),
+    ("LOCKSCOPE_LOG", "filter for --log-file, such as debug or lockscope=trace; info when not set", "log_file"),
     (
         "LOCKSCOPE_READ_MEMORY",
         "the most memory for reading a recording, as in 2GiB; 256MiB when not set, and at least that",
+        "store",
     ),
-    ("NO_COLOR", "when set, the screen has no colours"),
+    ("NO_COLOR", "when set, neither the screen nor what is printed has colours", "color"),
+    ("CLICOLOR_FORCE", "when set and not 0, what is printed has colours without a terminal, too", "color"),
+    ("PAGER", "what shows help that is longer than the terminal; less when not set, nothing when empty", "help"),
 ];
 
 /// The exit codes and their meanings.
-const EXIT_CODES: [(&str, &str); 5] = [
+pub(super) const EXIT_CODES: [(&str, &str); 5] = [
     ("0", "done"),
     ("1", "done, and the answer is no"),
     ("2", "failed: usage, connection, permission"),
@@ -70,13 +68,20 @@ const EXIT_CODES: [(&str, &str); 5] = [
     ("128+N", "a second signal N came while contend or compare was ending: 130 for ^C"),
 ];
 
+/// The version, and each feature with the sign + where it is in.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let features = FEATURES.map(|(name, is_in)| format!(" {}{name}", if is_in { '+' } else { '-' }));
+    format!("{}\nfeatures:{}", env!("CARGO_PKG_VERSION"), features.concat())
+});
+
 /// Returns the end of the long help.
 fn epilogue() -> String {
     let list = |items: &[(&str, &str)]| {
         let lines: Vec<String> = items.iter().map(|(name, meaning)| format!("  {name:<21}  {meaning}")).collect();
         lines.join("\n")
     };
-    format!("{PRECEDENCE}\n\nEnvironment:\n{}\n\nExit codes:\n{}", list(&ENVIRONMENT), list(&EXIT_CODES))
+    let environment = ENVIRONMENT.map(|(name, meaning, _)| (name, meaning));
+    format!("{PRECEDENCE}\n\nEnvironment:\n{}\n\nExit codes:\n{}", list(&environment), list(&EXIT_CODES))
 }
 
 /// Watch the locks that applications keep in Apache ZooKeeper
@@ -87,7 +92,7 @@ fn epilogue() -> String {
 /// contend and compare run test clients, which create and delete their own nodes below a given
 /// path; delete deletes one node, or empty lock parents. `lockscope demo` shows everything on its own ZooKeeper.
 #[derive(Debug, Parser)]
-#[command(name = "lockscope", version, after_long_help = epilogue(), disable_help_subcommand = true)]
+#[command(name = "lockscope", version, long_version = LONG_VERSION.as_str(), after_long_help = epilogue(), disable_help_subcommand = true)]
 pub struct Arguments {
     #[command(flatten)]
     locks: WhichLocks,
@@ -103,6 +108,9 @@ pub struct Arguments {
     /// is none
     #[arg(long, help_heading = "General")]
     pub(super) config_check: bool,
+    /// When to print colours; never also takes them from the screen [default: auto]
+    #[arg(long, value_name = "WHEN", global = true, help_heading = "General")]
+    color: Option<ColorChoice>,
     #[command(subcommand)]
     command: Option<CliCommand>,
 }
@@ -128,6 +136,14 @@ pub(super) enum CliCommand {
     /// after a sync: nodes that one member has and the others have not are named once a second and a third reading show
     /// them again. Sets no watch. Exits with 1 when the members differ or one does not answer.
     Members(MembersOptions),
+    /// Find out what a console may see here, and what to add for the rest
+    ///
+    /// Opens a session and reads everything below the roots once, as the screen does, and asks each member every question by
+    /// four-letter words and by AdminServer. Prints what is seen, and for each thing that is not the line to add: to zoo.cfg,
+    /// in ZooKeeper's shell, on the command line. In a setAcl line ENTRIES stands for what getAcl prints, and HASH for the
+    /// hash of your password. Changes nothing. Exits with 0 when nothing is lacking, with 1 when something is not seen, and
+    /// with 2 when there is no session.
+    Doctor(ReadOptions),
     /// Print one node and its children, whether it is a lock or not
     ///
     /// Lists all children with one request and reads their stats little by little, at most 640 a second, so that a busy
@@ -268,7 +284,7 @@ impl Arguments {
     /// Splits the arguments into the options of the screen, which may also precede a command that
     /// takes them, and the command.
     pub(super) fn split(self) -> (SharedOptions, Option<CliCommand>) {
-        let Self { locks, display, changes, past, ensemble, command, config_check: _ } = self;
+        let Self { locks, display, changes, past, ensemble, command, config_check: _, color: _ } = self;
         (SharedOptions { locks, display, changes, past, ensemble, ..SharedOptions::default() }, command)
     }
 
@@ -278,8 +294,9 @@ impl Arguments {
         let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
         let mut definition = Self::command();
         let parsed = definition.try_get_matches_from_mut(&words).and_then(|matches| {
-            if let Some(refusal) =
-                foreign_option(&definition, &matches).or_else(|| conflicting_option(&definition, &matches))
+            if let Some(refusal) = foreign_option(&definition, &matches)
+                .or_else(|| conflicting_option(&definition, &matches))
+                .or_else(|| conflicting_formats(&definition, &matches))
             {
                 return Err(refusal);
             }
@@ -330,10 +347,22 @@ fn conflicting_option(definition: &clap::Command, matches: &ArgMatches) -> Optio
             let id = other.get_id().as_str();
             definition.get_arguments().any(|own| own.get_id() == id) && is_given(matches, id)
         })?;
+    Some(conflict(command, &option.to_string(), &before.to_string()))
+}
+
+/// Returns the refusal of `--json` beside another format.
+fn conflicting_formats(definition: &clap::Command, matches: &ArgMatches) -> Option<clap::Error> {
+    let (command, behind) = innermost(definition, matches)?;
+    let json = *behind.try_get_one::<bool>("json").ok()??;
+    let format = *behind.try_get_one::<Format>("format").ok()??;
+    (json && format != Format::Json).then(|| conflict(command, "--json", "--format <FORMAT>"))
+}
+
+fn conflict(command: &clap::Command, option: &str, before: &str) -> clap::Error {
     let mut refusal = clap::Error::new(ErrorKind::ArgumentConflict).with_cmd(command);
-    refusal.insert(ContextKind::InvalidArg, ContextValue::String(option.to_string()));
-    refusal.insert(ContextKind::PriorArg, ContextValue::String(before.to_string()));
-    Some(refusal)
+    refusal.insert(ContextKind::InvalidArg, ContextValue::String(option.to_owned()));
+    refusal.insert(ContextKind::PriorArg, ContextValue::String(before.to_owned()));
+    refusal
 }
 
 /// Prints the completions for a shell.
@@ -345,84 +374,9 @@ pub fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<ExitAns
     Ok(ExitAnswer::Yes)
 }
 
-/// Prints one manual page that covers every command.
-pub fn man(out: &mut impl Write) -> anyhow::Result<ExitAnswer> {
-    print(out, |out| out.write_all(&page()?))?;
-    Ok(ExitAnswer::Yes)
-}
-
-/// Writes a manual page for each command into a directory, which is created if it is missing.
-pub fn man_pages(folder: &Path) -> anyhow::Result<ExitAnswer> {
-    let written = fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(definition(), folder))
-        .and_then(|()| fs::write(folder.join("lockscope.1"), page()?));
-    written.map_err(|error| {
-        anyhow!("cannot write the manual pages to {}: {error}; name another directory with --out", folder.display())
-    })?;
-    Ok(ExitAnswer::Yes)
-}
-
-fn definition() -> Command {
+/// Returns the whole definition, with what commands inherit.
+pub(super) fn definition() -> Command {
     let mut command = Arguments::command();
     command.build();
     command
-}
-
-fn page() -> std::io::Result<Vec<u8>> {
-    let whole = definition();
-    let mut page = Vec::new();
-    let man = Man::new(whole.clone());
-    man.render_title(&mut page)?;
-    man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
-    man.render_description_section(&mut page)?;
-    man.render_options_section(&mut page)?;
-    for command in whole.get_subcommands().filter(|command| !command.is_hide_set()) {
-        page.extend(subcommand_section(&whole, command, "")?);
-        for below in command.get_subcommands().filter(|command| command.get_name() != "help") {
-            page.extend(subcommand_section(&whole, below, &format!("{} ", command.get_name()))?);
-        }
-    }
-    page.extend(epilogue_sections());
-    man.render_version_section(&mut page)?;
-    Ok(page)
-}
-
-/// Returns the end of the long help as separate sections.
-fn epilogue_sections() -> Vec<u8> {
-    let mut roff = Roff::new();
-    roff.control("SH", ["FILES"]).text([roman(PRECEDENCE)]);
-    for (title, items) in [("ENVIRONMENT", &ENVIRONMENT[..]), ("EXIT STATUS", &EXIT_CODES[..])] {
-        roff.control("SH", [title]);
-        for (name, meaning) in items {
-            roff.control("TP", []).text([bold(*name)]).text([roman(*meaning)]);
-        }
-    }
-    roff.to_roff().into_bytes()
-}
-
-/// Returns the section of a command: its description, and the options that the main page does not
-/// show, or shows with another meaning. `above` is the name of the command above it, with a blank.
-fn subcommand_section(whole: &Command, command: &Command, above: &str) -> std::io::Result<Vec<u8>> {
-    let is_shown = |option: &Arg| {
-        let is_same = |other: &Arg| option.get_id() == "help" || other.get_help() == option.get_help();
-        whole.get_arguments().any(|other| other.get_id() == option.get_id() && is_same(other))
-    };
-    let own = command.get_arguments().filter(|option| !is_shown(option));
-    let name = format!("{} {above}{}", whole.get_name(), command.get_name());
-    let mut only = Command::new("lockscope").disable_help_flag(true).args(own.cloned().map(alone));
-    if let Some(about) = command.get_long_about().or(command.get_about()) {
-        only = only.long_about(about.clone());
-    }
-    let man = Man::new(only);
-    let mut section = Vec::new();
-    man.render_description_section(&mut section)?;
-    man.render_options_section(&mut section)?;
-    let section = String::from_utf8_lossy(&section).replace(".SH ", ".SS ");
-    Ok(format!(".SH \"{}\"\n{section}", name.to_uppercase()).into_bytes())
-}
-
-/// Removes references to other options, which are not on this page.
-fn alone(option: Arg) -> Arg {
-    option.conflicts_with(Resettable::Reset).requires(Resettable::Reset)
 }

@@ -13,6 +13,7 @@ use clap::Args;
 use futures::StreamExt;
 use tokio::time::{Instant, timeout_at};
 
+use super::colour::WordTone;
 use super::duty::{Duty, DutyOptions};
 use super::live_table::LiveTable;
 use super::options::{Choice, Format, ReadOptions, WhichLocks};
@@ -21,7 +22,7 @@ use super::past::{CheckedPast, NamedStore, PastMoment, Stores, Unread};
 use super::resolved::ResolvedOptions;
 use super::several::{Chosen, Failures, InContext};
 use super::table_event::{every_root_is_readable, some_root_is_readable};
-use super::{options, past, several, watch};
+use super::{colour, options, past, several, watch};
 use lockscope_base::time::now;
 use lockscope_base::znode::Timestamp;
 use lockscope_live::zk::EnsembleAddress;
@@ -53,7 +54,7 @@ pub(super) struct CheckOptions {
     #[arg(long, value_name = "SEVERITY", default_value = "warning", value_parser = options::choice_parser::<Severity>())]
     pub fail_on: Severity,
     /// Print one line for Nagios, and exit with 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN)
-    #[arg(long, conflicts_with = "format")]
+    #[arg(long, conflicts_with_all = ["format", "json"])]
     pub nagios: bool,
     /// Look for this long, as in 3s or 1m [default: 3s; with --watch until SIGINT or SIGTERM]
     #[arg(long = "for", value_name = "DURATION", value_parser = options::parse_duration)]
@@ -227,13 +228,25 @@ fn print_check(
         Format::Json => write_json_of(out, settings.label(), &check),
         Format::Table => {
             several::write_heading(out, settings.label(), ensemble)?;
-            lines::check(out, table, diagnosis, check.verdict(), !is_past, settings.utc)
+            let mut text = Vec::new();
+            lines::check(&mut text, table, diagnosis, check.verdict(), !is_past, settings.utc)?;
+            String::from_utf8_lossy(&text).lines().try_for_each(|line| writeln!(out, "{}", coloured(line)))
         }
     })?;
     if !is_past {
         every_root_is_readable(table, &settings.roots)?;
     }
     Ok(if check.passed() { ExitAnswer::Yes } else { ExitAnswer::No })
+}
+
+/// Colours the severity that a line begins with.
+fn coloured(line: &str) -> String {
+    let tones = [(Severity::Critical, WordTone::Bad), (Severity::Warning, WordTone::Warning)];
+    let found = tones.into_iter().find_map(|(severity, tone)| Some((tone, line.strip_prefix(severity.id())?)));
+    found.map_or_else(
+        || line.to_owned(),
+        |(tone, rest)| colour::on_stdout(tone, &line[..line.len() - rest.len()]) + rest,
+    )
 }
 
 /// Prints one line for Nagios. Problems that prevent a judgement are in that line too, and never

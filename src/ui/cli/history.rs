@@ -12,7 +12,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::options;
-use super::options::{Choice, Format, SharedOptions};
+use super::options::{Choice, Format, FormatOptions, SharedOptions};
 use super::output::{ExitAnswer, print, write_json};
 use super::past::{NamedStore, Unread};
 use super::recorded::SourceOptions;
@@ -68,9 +68,8 @@ pub(super) struct HistoryOptions {
     /// came last [default: 100 in a table, 10000 in json]
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-    /// How to print [default: table on a terminal, json elsewhere]
-    #[arg(long, help_heading = "Output")]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub format: FormatOptions,
     #[command(flatten)]
     pub recording: SourceOptions,
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::options::{EnsembleOptions, Format, SharedOptions, WhichLocks};
+use super::options::{EnsembleOptions, Format, FormatOptions, SharedOptions, WhichLocks};
 use super::output::{ExitAnswer, ProgressLine, note, print, run_blocking, write_json};
 use super::past;
 use super::resolved::ResolvedOptions;
@@ -45,9 +45,8 @@ pub(super) struct ImportCommand {
     /// Leave out the data of the nodes, which may hold secrets
     #[arg(long)]
     pub no_data: bool,
-    /// How to print what was read and written [default: table on a terminal, json elsewhere]
-    #[arg(long, help_heading = "Output")]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub format: FormatOptions,
     #[command(flatten)]
     pub locks: WhichLocks,
     /// Show and read times in UTC instead of local time; JSON is always in UTC

@@ -625,7 +625,6 @@ impl LiveTable {
             changes_behind: self.observer.changes_behind() as u64,
             is_stored: recorder.as_ref().map(|recorder| recorder.trouble().is_none()),
             store_files_gone: recorder.as_ref().map(Recorder::files_gone),
-            resident_bytes: resident_bytes(),
             otlp: spans.as_ref().map(SpanExport::figures),
         };
         let scrape = counters.as_mut()?.scrape(ensemble, self.live.table(), self.live.diagnosis(), process, now());
@@ -638,13 +637,6 @@ impl LiveTable {
         let (table, ..) = self.stop().await;
         Some((*recording, table))
     }
-}
-
-/// Returns the memory of this process, as Linux counts it.
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 #[cfg(test)]

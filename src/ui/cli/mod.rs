@@ -12,19 +12,23 @@
 
 mod arguments;
 mod check;
+mod colour;
 mod config;
 mod console_options;
 mod contend;
 mod delete;
 mod demo;
+mod doctor;
 mod duty;
 mod find;
 mod history;
 mod import;
 mod limits;
 mod live_table;
+mod manual;
 mod options;
 mod output;
+mod pager;
 mod past;
 mod print_config;
 mod record;
@@ -54,7 +58,7 @@ use console_options::ConsoleOptions;
 use lockscope_files::exposed_folder;
 use lockscope_live::zk;
 use lockscope_past::record::ReadMemory;
-use options::{EnsembleOptions, Format, Override, SharedOptions};
+use options::{EnsembleOptions, Override, SharedOptions};
 use past::SpanOptions;
 use resolved::{AuthSource, Environment, OptionsError, ResolvedOptions};
 use several::Chosen;
@@ -62,8 +66,10 @@ use watch::WatchOptions;
 
 pub use arguments::Arguments;
 pub use check::{is_plugin, unknown_service};
+pub use colour::choose as choose_colours;
 pub use limits::claim;
 pub use output::{ExitAnswer, MayPass, note};
+pub use pager::print_help;
 
 /// Runs the command until it is done or interrupted. An error is one sentence that says what to do.
 pub async fn run(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
@@ -125,6 +131,11 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
         CliCommand::Members(options) => {
             let settings = resolve(options.read.shared())?;
             let done = snapshot::run_members(&settings, &options, &mut io::stdout().lock()).await;
+            done.map_err(|error| settings.explain(error))
+        }
+        CliCommand::Doctor(options) => {
+            let settings = resolve(options.shared())?;
+            let done = Box::pin(doctor::run(&settings, &mut io::stdout().lock())).await;
             done.map_err(|error| settings.explain(error))
         }
         CliCommand::Tree(options) => {
@@ -195,19 +206,19 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<ExitAnswer> {
         CliCommand::Cut(command) => recorded::run_cut(&resolve_past(command.shared())?, &command).await,
         CliCommand::Sandbox(options) => sandbox(&options, &before).await,
         CliCommand::Contexts(options) => {
-            let format = options.format.unwrap_or_else(Format::of_stdout);
+            let format = options.format.resolve();
             let config = read_config(options.shared().merge(before).ensemble.config.as_deref())?;
             print_config::print_contexts(&config, format, &mut io::stdout().lock())
         }
         CliCommand::Recipes(options) => {
             let config = read_config(options.file.shared().merge(before).ensemble.config.as_deref())?;
             config.mistakes.iter().for_each(|mistake| output::note(&mistake.to_string()));
-            let format = options.file.format.unwrap_or_else(Format::of_stdout);
+            let format = options.file.format.resolve();
             print_config::print_recipes(&config.recipes, options.tried.as_ref(), format, &mut io::stdout().lock())
         }
         CliCommand::Completions { shell } => arguments::completions(shell, &mut io::stdout().lock()),
-        CliCommand::Man { out: Some(folder) } => arguments::man_pages(&folder),
-        CliCommand::Man { out: None } => arguments::man(&mut io::stdout().lock()),
+        CliCommand::Man { out: Some(folder) } => manual::man_pages(&folder),
+        CliCommand::Man { out: None } => manual::man(&mut io::stdout().lock()),
     }
 }
 
@@ -354,6 +365,8 @@ mod tests {
             [
                 &["snapshot", "--fromat", "json"][..],
                 &["snapshot", "--format", "xml"],
+                &["snapshot", "--json", "--format", "table"],
+                &["--color", "blue"],
                 &["--root", "locks"],
                 &["watch", "--for", "soon"],
                 &["--session-timeout", "1ms"],
@@ -372,6 +385,8 @@ mod tests {
             @r#"
         unexpected argument '--fromat' found; a similar argument exists: '--format'; try lockscope snapshot --help
         invalid value 'xml' for '--format <FORMAT>' [possible values: table, json]; try lockscope snapshot --help
+        the argument '--json' cannot be used with '--format <FORMAT>'; try lockscope snapshot --help
+        invalid value 'blue' for '--color <WHEN>' [possible values: auto, always, never]; try lockscope --help
         invalid value 'locks' for '--root <PATH>': "locks" is not a znode path: it does not start with a slash; try lockscope --help
         invalid value 'soon' for '--for <DURATION>': write a number and its unit, as in 500ms, 90s or 1h30m; try lockscope watch --help
         invalid value '1ms' for '--session-timeout <DURATION>': a session timeout lies between 100ms and 1h; try lockscope --help

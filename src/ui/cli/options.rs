@@ -123,10 +123,9 @@ merge_fields!(ChangeOptions: write, audit_log);
 #[command(next_help_heading = "Output")]
 #[serde(default, rename_all = "kebab-case")]
 pub(super) struct OutputOptions {
-    /// How to print [default: table on a terminal, json elsewhere]
-    #[arg(long)]
-    #[serde(deserialize_with = "own_choice")]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    #[serde(deserialize_with = "format_by_name")]
+    pub format: FormatOptions,
     /// Give up when the ensemble does not answer for this long [default: 15s]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     #[serde(deserialize_with = "deserialize_duration")]
@@ -134,6 +133,31 @@ pub(super) struct OutputOptions {
 }
 
 merge_fields!(OutputOptions: format, timeout);
+
+/// The format of printed facts; the config file sets it by its name alone.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Output")]
+pub(super) struct FormatOptions {
+    /// How to print [default: table on a terminal, json elsewhere]
+    #[arg(long)]
+    pub format: Option<Format>,
+    /// Print JSON, as --format json does
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl FormatOptions {
+    /// Returns the format that was chosen, or the one that suits standard output.
+    pub(super) fn resolve(self) -> Format {
+        if self.json { Format::Json } else { self.format.unwrap_or_else(Format::of_stdout) }
+    }
+}
+
+impl Override for FormatOptions {
+    fn merge(self, below: Self) -> Self {
+        if self == Self::default() { below } else { self }
+    }
+}
 
 /// The options of everything that contacts an ensemble: the connection, the questions to the
 /// servers, and general options.
@@ -236,9 +260,8 @@ merge_fields!(EnsembleOptions: context, all_contexts, connect, session_timeout, 
 /// The options of the commands that print parts of the config file: contexts and recipes.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct ConfigFileOptions {
-    /// How to print [default: table on a terminal, json elsewhere]
-    #[arg(long, help_heading = "Output")]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub format: FormatOptions,
     /// Config file to read instead of $XDG_CONFIG_HOME/lockscope/config.toml
     #[arg(long, value_name = "FILE", help_heading = "General")]
     pub config: Option<std::path::PathBuf>,
@@ -303,14 +326,15 @@ fn text<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(from: D) -> Result<
     String::deserialize(from)?.parse().map(Some).map_err(D::Error::custom)
 }
 
-/// Reads a value of the config file by its name on the command line.
-fn own_choice<'de, D: Deserializer<'de>, T: ValueEnum>(from: D) -> Result<Option<T>, D::Error> {
+/// Reads the format of the config file by its name on the command line.
+fn format_by_name<'de, D: Deserializer<'de>>(from: D) -> Result<FormatOptions, D::Error> {
     let text = String::deserialize(from)?;
-    T::from_str(&text, false).map(Some).map_err(|_| {
-        let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let format = Format::from_str(&text, false).map_err(|_| {
+        let values = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
         D::Error::custom(unknown_choice(&text, names.iter().map(String::as_str)))
-    })
+    })?;
+    Ok(FormatOptions { format: Some(format), json: false })
 }
 
 /// The default memory for the screen's past, in bytes.
@@ -485,6 +509,14 @@ mod tests {
         let option = PastOptions { store: None, past_memory: Some(ByteSize::mib(8)) };
         assert_eq!(option.merge(file.clone()).place(), PastPlace::Memory(8 << 20));
         assert_eq!(PastOptions::default().merge(file).place(), PastPlace::File("x".into()));
+    }
+
+    #[test]
+    fn the_short_form_of_json_overrides_the_config_file() {
+        let file = FormatOptions { format: Some(Format::Table), json: false };
+        let short = FormatOptions { format: None, json: true };
+        assert_eq!(short.merge(file).resolve(), Format::Json);
+        assert_eq!(FormatOptions { format: None, json: false }.merge(file).resolve(), Format::Table);
     }
 
     #[test]

@@ -24,8 +24,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
+use tracing_subscriber::layer::SubscriberExt;
 
+use super::colour;
+use super::colour::WordTone;
 use lockscope_base::znode::{escaped, must_be_escaped};
 use lockscope_files::append_log;
 use lockscope_model::report;
@@ -110,7 +113,8 @@ pub fn line(sentence: &str) -> String {
 
 /// Prints a sentence on standard error; a closed standard error is ignored.
 pub fn note(sentence: &str) {
-    let _ = io::stderr().write_all(line(sentence).as_bytes());
+    let name = colour::on_stderr(WordTone::Bad, "lockscope:");
+    let _ = io::stderr().write_all(line(sentence).replacen("lockscope:", &name, 1).as_bytes());
 }
 
 /// Returns the error that the ensemble did not answer in time; the reason names the servers and
@@ -187,17 +191,24 @@ pub fn start_log(path: &Path, filter: Option<&str>) -> anyhow::Result<()> {
         anyhow!("cannot write the log file {}: {error}; name another one with --log-file", path.display())
     })?;
     let wanted = filter.unwrap_or("info");
-    let (filter, mistake) = match EnvFilter::try_new(wanted) {
+    // A filter of spans would be taken for a target that never comes.
+    let parsed = if wanted.contains(['[', '{']) {
+        Err("it knows targets and levels only".to_owned())
+    } else {
+        wanted.parse().map_err(|error: ParseError| error.to_string())
+    };
+    let (filter, mistake) = match parsed {
         Ok(filter) => (filter, None),
-        Err(error) => (EnvFilter::new("info"), Some(error)),
+        Err(error) => (Targets::new().with_default(LevelFilter::INFO), Some(error)),
     };
     let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(LevelFilter::TRACE)
         .with_ansi(false)
         // Failed writes are dropped, because standard error may be the screen.
         .log_internal_errors(false)
         .with_writer(Mutex::new(EscapingWriter(file)))
-        .finish();
+        .finish()
+        .with(filter);
     // A second call in one process (a test) keeps the first log.
     let _ = tracing::subscriber::set_global_default(subscriber);
     if let Some(error) = mistake {

@@ -36,8 +36,8 @@ const MAX_METRICS_LOCKS: u64 = 10_000;
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Metrics")]
 pub(super) struct MetricsOptions {
-    /// Serve metrics for Prometheus at this address: /metrics, and /healthz. A port alone is on
-    /// this machine only; 0 chooses one
+    /// Serve metrics for Prometheus at this address: /metrics, /healthz and /livez. A port
+    /// alone is on this machine only; 0 chooses one
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     pub metrics: Option<SocketAddr>,
     /// How many locks have series of their own; the rest have one together

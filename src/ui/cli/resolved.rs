@@ -269,7 +269,7 @@ impl ResolvedOptions {
             notes_file: ensemble.notes_file.or_else(notebook::usual_path),
             planned_mutes: None,
             past: past.place(),
-            format: output.format.unwrap_or_else(Format::of_stdout),
+            format: output.format.resolve(),
             timeout: output.timeout.unwrap_or(DEFAULT_TIMEOUT),
             timeout_is_given: output.timeout.is_some(),
             connect_is_given,
@@ -368,17 +368,21 @@ impl ResolvedOptions {
         changed.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
     }
 
-    /// Returns a warning if a password goes over a network in plain text, unless that is allowed.
-    pub(super) fn plain_password(&self) -> Option<String> {
+    /// Returns a server to which a password goes over a network in plain text.
+    pub(super) fn plain_password_to(&self) -> Option<String> {
         let server = zk::plain_servers(&self.connect, self.tls.is_some()).into_iter().next()?;
         // Whoever cannot load the identities says so.
-        let has_password = || self.auth.load().is_ok_and(|auth| auth.iter().any(|auth| auth.scheme == "digest"));
-        (!self.allow_plain_auth && has_password()).then(|| {
-            format!(
-                "the password of a digest identity goes to {server} in plain text: use TLS (--tls-ca), or give --allow-plain-auth \
-                 if nobody can listen on the way"
-            )
-        })
+        let has_password = self.auth.load().is_ok_and(|auth| auth.iter().any(|auth| auth.scheme == "digest"));
+        has_password.then_some(server)
+    }
+
+    /// Returns a warning if a password goes over a network in plain text, unless that is allowed.
+    pub(super) fn plain_password(&self) -> Option<String> {
+        let server = if self.allow_plain_auth { None } else { self.plain_password_to() }?;
+        Some(format!(
+            "the password of a digest identity goes to {server} in plain text: use TLS (--tls-ca), or give --allow-plain-auth if \
+             nobody can listen on the way"
+        ))
     }
 
     /// Returns the connection's options; reads the auth file.

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::config::{Config, ConfigError};
 use super::console_options::{ConsoleOptions, elsewhere_environment, one_of_all, sentence};
-use super::options::{EnsembleOptions, Format, SharedOptions};
+use super::options::{EnsembleOptions, Format, Override, SharedOptions};
 use super::resolved::{Environment, ResolvedOptions};
 use super::{environment, output, read_config, resolve_options, start_log, usual_config, warnings, with_theme};
 use crate::tui;
@@ -42,7 +42,7 @@ pub struct InContext {
 pub fn resolve(options: SharedOptions) -> anyhow::Result<Chosen> {
     let Some(mut all) = chosen(&options)? else { return Ok(Chosen::One(Box::new(resolve_options(options)?))) };
     let config = read_config(options.ensemble.config.as_deref())?;
-    let format = options.output.format.or(config.options.output.format).unwrap_or_else(Format::of_stdout);
+    let format = options.output.format.merge(config.options.output.format).resolve();
     for settings in all.iter_mut().filter_map(|context| context.settings.as_mut().ok()) {
         settings.format = format;
     }

@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::options::{EnsembleOptions, Format, SharedOptions};
+use super::options::{EnsembleOptions, Format, FormatOptions, SharedOptions};
 use super::output::{ExitAnswer, print, run_blocking, write_json};
 use super::resolved::ResolvedOptions;
 use lockscope_base::znode::{TimeRange, escaped};
@@ -33,9 +33,8 @@ pub(super) struct StoreCheckOptions {
     /// The recording; each file of a recording in several is checked
     #[arg(value_name = "FILE")]
     pub store: PathBuf,
-    /// How to print what was found [default: table on a terminal, json elsewhere]
-    #[arg(long, help_heading = "Output")]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub format: FormatOptions,
     /// Show times in UTC instead of local time; JSON is always in UTC
     #[arg(long, help_heading = "General", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub utc: Option<bool>,

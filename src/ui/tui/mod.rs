@@ -14,6 +14,7 @@
 //! - `page`: the content of text pages, as data; pure.
 //! - `picture`: a queue as a picture, and the watch events that travel in it, as data; pure.
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
+//! - `contrast`: colours of a theme that can be read on the terminal's own ground; pure.
 //! - `view`: draws the screens with `widget` and `theme`.
 //! - `run`, `terminal`, `live_parts`, `command_runner`, `background`, `ensemble_watch`,
 //!   `past_reader`, `past_writer`: the loop and everything it drives. [`replay`] starts the loop on
@@ -30,11 +31,13 @@
 pub mod app;
 mod background;
 mod command_runner;
+mod contrast;
 mod ensemble_watch;
 mod keymap;
 #[doc(hidden)]
 pub mod live_parts;
 mod lock_history;
+mod lock_lanes;
 mod own_command;
 mod page;
 mod past_reader;
@@ -190,6 +193,7 @@ pub async fn run(options: TuiOptions, source: Option<Source>, several: Vec<Ensem
     // With NO_COLOR, crossterm would drop bold and reverse too, and thus hide the selection. The
     // theme leaves out only the colours.
     crossterm::style::force_color_output(true);
+    terminal::ask_for_colours();
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
     let past = if several.is_empty() { start_past(&options)? } else { None };
     let taken = TerminalGuard::take_over(options.mouse).map_err(TuiError::terminal)?;
@@ -370,6 +374,7 @@ pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
         return Err(TuiError::NoTerminal);
     }
     crossterm::style::force_color_output(true);
+    terminal::ask_for_colours();
     let theme = Theme::of(terminal::colours(options.theme), options.settings.ascii);
     let (past, outline, connect) = PastReader::open(&options.store, options.settings.utc)?;
     let name = options.store.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -54,15 +54,21 @@ pub struct Column<K> {
     /// The order in which columns are left out when the terminal is narrow: the highest rank first.
     /// A column of rank 0 always stays.
     pub rank: u8,
+    /// The width that the visible rows need. It precedes all columns whose rank is above
+    /// [`MAX_RANK_OF_IDENTITY`].
+    pub need: u16,
 }
+
+/// The columns up to this rank say which row it is, and what matters most about it.
+const MAX_RANK_OF_IDENTITY: u8 = 1;
 
 impl<K> Column<K> {
     pub const fn text(key: K, title: &'static str, least: u16, most: u16, rank: u8) -> Self {
-        Self { key, title, own_name: None, least, most, right: false, rank }
+        Self { key, title, own_name: None, least, most, right: false, rank, need: 0 }
     }
 
     pub const fn number(key: K, title: &'static str, width: u16, rank: u8) -> Self {
-        Self { key, title, own_name: None, least: width, most: width, right: true, rank }
+        Self { key, title, own_name: None, least: width, most: width, right: true, rank, need: 0 }
     }
 
     /// Sets a name other than the title.
@@ -105,34 +111,43 @@ fn gap(width: u16) -> u16 {
     if width >= 118 { 2 } else { 1 }
 }
 
+/// Returns one of the widths of a column.
+type Width<K> = fn(&Column<K>) -> u16;
+
 /// Chooses the columns that fit into `width` and divides the room among them. The last column of
 /// the terminal stays free, and so do `mark` columns at the left end.
 pub fn place<K: Copy>(columns: &[Column<K>], mark: u16, width: u16) -> Vec<Placed<K>> {
     let gap = gap(width);
     let lead = if mark > 0 { mark + gap } else { 0 };
     let width = width.saturating_sub(1 + lead);
-    let needs = |kept: &[&Column<K>]| {
-        kept.iter().map(|column| column.least).sum::<u16>()
+    let total = |kept: &[&Column<K>], columns: Width<K>| {
+        kept.iter().map(|column| columns(column)).fold(0, u16::saturating_add)
             + gap * u16::try_from(kept.len().saturating_sub(1)).unwrap_or(0)
     };
+    let need: Width<K> = |column| column.least.max(column.need);
+    let (least, most): (Width<K>, Width<K>) = (|column| column.least, |column| column.most);
     let mut kept: Vec<_> = columns.iter().collect();
-    while needs(&kept) > width {
-        let Some(worst) = (0..kept.len()).rev().max_by_key(|at| kept[*at].rank).filter(|at| kept[*at].rank > 0) else {
-            break;
-        };
-        kept.remove(worst);
+    for (wanted, rank) in [(need, MAX_RANK_OF_IDENTITY), (least, 0)] {
+        while total(&kept, wanted) > width {
+            let worst = (0..kept.len()).rev().max_by_key(|at| kept[*at].rank);
+            let Some(worst) = worst.filter(|at| kept[*at].rank > rank) else { break };
+            kept.remove(worst);
+        }
     }
     let mut widths: Vec<_> = kept.iter().map(|column| column.least).collect();
-    let mut left = width.saturating_sub(needs(&kept));
-    // The most important columns grow first.
-    for ranks in [0..=1, 0..=u8::MAX] {
+    let mut left = width.saturating_sub(total(&kept, least));
+    // What the rows need comes first, then the most important columns grow. Where there is not room
+    // for all that is needed, a column that always stays gets twice as much as others.
+    for (ranks, most) in [(0..=u8::MAX, need), (0..=1, most), (0..=u8::MAX, most)] {
         let mut grown = true;
         while grown {
             grown = false;
             for (width, column) in widths.iter_mut().zip(&kept) {
-                if left > 0 && *width < column.most && ranks.contains(&column.rank) {
-                    *width += 1;
-                    left -= 1;
+                let step = if column.need > 0 && column.rank == 0 { 2 } else { 1 };
+                let step = step.min(left).min(most(column).saturating_sub(*width));
+                if step > 0 && ranks.contains(&column.rank) {
+                    *width += step;
+                    left -= step;
                     grown = true;
                 }
             }
@@ -168,6 +183,20 @@ mod tests {
         assert_eq!(keys(30), [0, 1, 3]);
         assert_eq!(keys(20), [0, 1]);
         assert_eq!(keys(3), [0, 1], "those that matter stay, cut off");
+    }
+
+    #[test]
+    fn what_the_rows_need_comes_before_less_important_columns() {
+        let widths = |lock: u16, data: u16, width: u16| {
+            let mut columns = COLUMNS.to_vec();
+            (columns[0].need, columns[3].need) = (lock, data);
+            place(&columns, 0, width).iter().map(|column| (column.key, column.width)).collect::<Vec<_>>()
+        };
+        assert_eq!(widths(25, 8, 60), [(0, 30), (1, 6), (2, 6), (3, 14)], "there is room for all");
+        assert_eq!(widths(25, 8, 45), [(0, 27), (1, 6), (3, 9)], "a rate is less important");
+        assert_eq!(widths(50, 20, 45), [(0, 24), (1, 6), (3, 12)], "both are cut");
+        assert_eq!(widths(50, 20, 24), [(0, 10), (1, 6), (3, 5)], "the least");
+        assert_eq!(widths(50, 20, 20), [(0, 12), (1, 6)]);
     }
 
     #[test]

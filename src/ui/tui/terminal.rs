@@ -3,10 +3,11 @@
 
 use std::io;
 use std::io::{BufWriter, IsTerminal, PipeWriter, Stdout, Write};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
+use anstream::ColorChoice;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use crossterm::cursor::Show;
@@ -22,10 +23,12 @@ use ratatui::backend::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use terminal_colorsaurus::{QueryOptions, color_palette};
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::app::{Event, Key, Mouse};
+use super::contrast::{ColourDepth, TerminalColours, fitted};
 use super::theme::{Palette, ThemeName};
 
 /// How long the program waits to be stopped before it concludes that nothing will stop it, as in a
@@ -34,6 +37,15 @@ const STOPS_WITHIN: Duration = Duration::from_millis(300);
 
 /// Bytes of a frame that are buffered before a write.
 const FRAME: usize = 64 * 1024;
+
+/// How long the terminal has to say its colours. A slow connection takes some of that.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(800);
+
+/// Letters of an answer with a colour of sixteen bits a part.
+const MAX_ANSWER: usize = "10;rgb:d7d7/dada/e0e0".len();
+
+/// The colours that the terminal said it has. A static, because a process has one terminal.
+static COLOURS: OnceLock<Option<TerminalColours>> = OnceLock::new();
 
 /// Whether the program has the terminal. A static, because the panic hook needs it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -155,15 +167,42 @@ pub fn is_there() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Asks the terminal for its colours, once. To be called before anything else reads the terminal,
+/// which would take the answer for keys. Waits at most 0.8 s for a terminal that
+/// answers no question at all.
+pub fn ask_for_colours() {
+    if !has_colours() {
+        return;
+    }
+    let mut options = QueryOptions::default();
+    options.timeout = ANSWERS_WITHIN;
+    let said = color_palette(options)
+        .ok()
+        .map(|said| TerminalColours { text: said.foreground.scale_to_8bit(), ground: said.background.scale_to_8bit() });
+    // Asked before: the terminal is still the same.
+    let _ = COLOURS.set(said);
+}
+
 /// Returns the colours of a theme that this terminal can show, or none where `NO_COLOR` is set.
 pub fn colours(palette: Palette) -> Palette {
-    let is_set = |name: &str, is_such: fn(&str) -> bool| std::env::var(name).is_ok_and(|value| is_such(&value));
-    if is_set("NO_COLOR", |value| !value.is_empty()) {
+    if !has_colours() {
         return ThemeName::Mono.palette();
     }
+    let is_set = |name: &str, is_such: fn(&str) -> bool| std::env::var(name).is_ok_and(|value| is_such(&value));
     let all = is_set("COLORTERM", |value| ["truecolor", "24bit"].contains(&value))
         || is_set("TERM", |value| value.contains("direct"));
-    if all { palette } else { palette.in_256_colours() }
+    let depth = if all { ColourDepth::True } else { ColourDepth::Of256 };
+    fitted(palette, COLOURS.get().copied().flatten(), depth)
+}
+
+/// Returns whether the screen has colours: `--color` overrides the environment.
+fn has_colours() -> bool {
+    match ColorChoice::global() {
+        ColorChoice::Never => return false,
+        ColorChoice::Always | ColorChoice::AlwaysAnsi => return true,
+        ColorChoice::Auto => {}
+    }
+    !std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty())
 }
 
 fn enter() -> io::Result<()> {
@@ -228,16 +267,57 @@ impl<S: Stream<Item = io::Result<event::Event>> + Unpin> InputSource for S {
 /// holds while it sleeps, which costs more than a dozen system calls. This stream polls the library
 /// only after that thread has woken, however often it is polled itself.
 #[derive(Debug, Default)]
-pub struct TerminalEvents(Option<SelectAll<EventStream>>);
+pub struct TerminalEvents {
+    events: Option<SelectAll<EventStream>>,
+    late: LateAnswer,
+}
 
 impl InputSource for TerminalEvents {
     async fn next(&mut self) -> Option<io::Result<event::Event>> {
-        let events = self.0.get_or_insert_with(|| select_all([EventStream::new()]));
-        StreamExt::next(events).await
+        let events = self.events.get_or_insert_with(|| select_all([EventStream::new()]));
+        loop {
+            match StreamExt::next(events).await {
+                Some(Ok(event)) if self.late.swallows(&event) => {}
+                next => return next,
+            }
+        }
     }
 
     fn release(&mut self) {
-        self.0 = None;
+        self.events = None;
+    }
+}
+
+/// Recognises an answer with a colour that comes after [`ANSWERS_WITHIN`]. Otherwise its letters
+/// would be taken for keys.
+#[derive(Debug, Default)]
+struct LateAnswer {
+    /// What came of the answer, while it goes on.
+    said: Option<String>,
+}
+
+impl LateAnswer {
+    /// Whether the event is a part of such an answer: `Alt-]`, `10;rgb:d7d7/dada/e0e0`, and the end.
+    fn swallows(&mut self, event: &event::Event) -> bool {
+        let event::Event::Key(KeyEvent { code: KeyCode::Char(letter), modifiers, .. }) = event else { return false };
+        let (alt, control) = (modifiers.contains(KeyModifiers::ALT), modifiers.contains(KeyModifiers::CONTROL));
+        if alt && *letter == ']' {
+            self.said = Some(String::new());
+            return true;
+        }
+        let Some(mut said) = self.said.take() else { return false };
+        if alt && *letter == '\\' || control && *letter == 'g' {
+            return true;
+        }
+        said.push(*letter);
+        let head = "10;rgb:".len();
+        let fits = said.len() <= MAX_ANSWER
+            && ["10;rgb:", "11;rgb:"].iter().any(|known| known.starts_with(said.get(..head).unwrap_or(&said)))
+            && said.chars().skip(head).all(|letter| letter.is_ascii_hexdigit() || letter == '/');
+        if fits {
+            self.said = Some(said);
+        }
+        fits
     }
 }
 
@@ -384,6 +464,33 @@ mod tests {
         let mut released = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::NONE);
         released.kind = KeyEventKind::Release;
         assert!(translate(&event::Event::Key(released)).is_none());
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_presses_no_key() {
+        let mut late = LateAnswer::default();
+        let mut pressed = |keys: &str| {
+            let mut left = String::new();
+            let mut modifiers = KeyModifiers::NONE;
+            for letter in keys.chars() {
+                let (code, with) = match letter {
+                    '\x1b' => {
+                        modifiers = KeyModifiers::ALT;
+                        continue;
+                    }
+                    '\x07' => ('g', KeyModifiers::CONTROL),
+                    letter => (letter, modifiers),
+                };
+                modifiers = KeyModifiers::NONE;
+                if !late.swallows(&event::Event::Key(KeyEvent::new(KeyCode::Char(code), with))) {
+                    left.push(letter);
+                }
+            }
+            left
+        };
+        assert_eq!(pressed("\x1b]10;rgb:d7d7/dada/e0e0\x1b\\\x1b]11;rgb:14/17/1c\x07j"), "j");
+        assert_eq!(pressed("\x1b]q1"), "q1", "another key with Alt");
+        assert_eq!(pressed("\x1b]11;rgb:0000/0000/0000ff2"), "ff2", "an end that is missing");
     }
 
     #[test]

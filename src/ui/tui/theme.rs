@@ -22,7 +22,7 @@ use lockscope_model::text::Charset;
 /// The built-in themes. Each is a file of the same form as a user's theme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ThemeName {
-    /// The terminal's own sixteen colours, for light and dark terminals.
+    /// Colours that are fitted to the terminal's own background, for light and dark terminals.
     #[default]
     Terminal,
     /// No colours: bold, dim, underlined and reversed only. Also chosen by `NO_COLOR`.
@@ -199,8 +199,13 @@ impl Palette {
         self
     }
 
+    /// Whether a style has a colour that the theme mixes itself.
+    pub fn has_hues(mut self) -> bool {
+        self.styles().iter().any(|(_, style)| matches!(style.fg, Some(Color::Rgb(..))))
+    }
+
     /// Returns each style and its name in a file.
-    fn styles(&mut self) -> [(&'static str, &mut Style); 14] {
+    pub fn styles(&mut self) -> [(&'static str, &mut Style); 14] {
         [
             ("text", &mut self.text),
             ("strong", &mut self.strong),
@@ -245,7 +250,7 @@ fn read_style(said: &str) -> Result<Style, String> {
 }
 
 /// Returns the nearest of the 256 colours, from the cube and the greys. Named colours stay.
-fn nearest(colour: Color) -> Color {
+pub fn nearest(colour: Color) -> Color {
     let Color::Rgb(red, green, blue) = colour else { return colour };
     let distance = |index: &u8| {
         let (r, g, b) = of_index(*index);
@@ -303,6 +308,8 @@ pub struct Signs {
     pub back: &'static str,
     /// A cell of a bar: filled and empty.
     pub bar: [&'static str; 2],
+    /// A cell of a bar in a row, lower than the row.
+    pub cell: &'static str,
     /// Separates two words of a line.
     pub dot: &'static str,
     /// Ascending and descending order.
@@ -320,6 +327,8 @@ pub struct Signs {
     /// The shown time.
     pub here: &'static str,
     pub border: border::Set<'static>,
+    /// The border of the pane that has the focus.
+    pub focused: border::Set<'static>,
 }
 
 pub const UNICODE: Signs = Signs {
@@ -343,6 +352,7 @@ pub const UNICODE: Signs = Signs {
     last_branch: "╰─ ",
     back: "╭▶ ",
     bar: ["█", "░"],
+    cell: "▇",
     dot: "·",
     order: ["▲", "▼"],
     then_by: ["△", "▽"],
@@ -352,6 +362,7 @@ pub const UNICODE: Signs = Signs {
     gap: "░",
     here: "┃",
     border: border::PLAIN,
+    focused: border::THICK,
 };
 
 pub const ASCII: Signs = Signs {
@@ -375,6 +386,7 @@ pub const ASCII: Signs = Signs {
     last_branch: "`- ",
     back: ",> ",
     bar: ["#", "-"],
+    cell: "#",
     dot: "-",
     order: ["^", "v"],
     then_by: ["'", ","],
@@ -392,6 +404,16 @@ pub const ASCII: Signs = Signs {
         vertical_right: "|",
         horizontal_top: "-",
         horizontal_bottom: "-",
+    },
+    focused: border::Set {
+        top_left: "#",
+        top_right: "#",
+        bottom_left: "#",
+        bottom_right: "#",
+        vertical_left: "#",
+        vertical_right: "#",
+        horizontal_top: "=",
+        horizontal_bottom: "=",
     },
 };
 
@@ -411,25 +433,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns the relative luminance of a colour, as defined by WCAG 2.
-    fn luminance(colour: Color) -> f64 {
-        let (red, green, blue) = match colour {
-            Color::Rgb(red, green, blue) => (red, green, blue),
-            Color::Indexed(index) => of_index(index),
-            other => panic!("{other:?} looks different in each terminal"),
-        };
-        let linear = |part: u8| {
-            let part = f64::from(part) / 255.0;
-            if part <= 0.03928 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
-        };
-        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
-    }
-
-    fn contrast(one: Option<Color>, other: Option<Color>) -> f64 {
-        let (one, other) = (luminance(one.expect("a colour")), luminance(other.expect("a colour")));
-        (one.max(other) + 0.05) / (one.min(other) + 0.05)
-    }
-
     #[test]
     fn every_built_in_theme_is_well_formed_and_known_by_its_name() {
         for name in ThemeName::ALL {
@@ -438,45 +441,6 @@ mod tests {
         }
         assert_eq!(ThemeName::named("night"), Some(ThemeName::Dark));
         assert_eq!(ThemeName::named("pink"), None);
-    }
-
-    #[test]
-    fn text_and_marks_contrast_with_their_background() {
-        let mut faults = Vec::new();
-        for name in [ThemeName::Dark, ThemeName::Light, ThemeName::ColourBlind] {
-            for (depth, palette) in [("true", name.palette()), ("256", name.palette().in_256_colours())] {
-                let Palette { text, strong, dim, title, accent, good, wait, bad, unsure, .. } = palette;
-                let mut must = |what: &str, ratio: f64, least: f64| {
-                    if ratio < least {
-                        faults.push(format!("{} in {depth} colours: {what} {ratio:.2} < {least}", name.id()));
-                    }
-                };
-                let ground = text.bg;
-                let words = [
-                    ("text", text),
-                    ("strong", strong),
-                    ("dim", dim),
-                    ("title", title),
-                    ("accent", accent),
-                    ("good", good),
-                    ("wait", wait),
-                    ("bad", bad),
-                    ("unsure", unsure),
-                ];
-                for (what, style) in words {
-                    must(what, contrast(style.fg, ground), 4.5);
-                    must(&format!("selected {what}"), contrast(style.fg, palette.selected.bg), 3.0);
-                }
-                must("border", contrast(palette.border.fg, ground), 3.0);
-                must("focus", contrast(palette.focus.fg, ground), 3.0);
-                for (what, style) in [("selected", palette.selected), ("mark", palette.mark), ("found", palette.found)]
-                {
-                    must(what, contrast(style.fg, style.bg), 4.5);
-                }
-                must("the mark itself", contrast(palette.mark.bg, ground), 3.0);
-            }
-        }
-        assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 
     #[test]

@@ -362,7 +362,7 @@ fn write_one(
             Ok((Response::Stat(Some(stat)), Some(Committed::DataChanged { path, czxid, owner, data })))
         }
         WriteOp::Check { path, version } => {
-            if tree.node(path)?.version == *version {
+            if [-1, tree.node(path)?.version].contains(version) {
                 Ok((Response::Done, None))
             } else {
                 Err(ErrorCode::BadVersion)

@@ -21,6 +21,12 @@ pub const SECOND_LOCK: &str = "/lock2";
 /// The node that a holder writes its fencing token to.
 pub const RESOURCE: &str = "/resource";
 
+/// The node that a holder writes to with guarded writes.
+pub const GUARDED: &str = "/guarded";
+
+/// The fence of guarded writes, where a node's path can come back.
+pub const FENCE: &str = "/fence";
+
 /// The stage of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stage {
@@ -79,6 +85,32 @@ pub enum ProgramOutcome {
     },
 }
 
+/// A guarded write, and what it is said to have come to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GuardedWriteFact {
+    /// The data that it writes: the token of its hold, its number, and whether the lock is exclusive.
+    pub data: Arc<str>,
+    /// What it has come to.
+    pub result: GuardedResult,
+}
+
+/// What a guarded write has come to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum GuardedResult {
+    /// It was carried out.
+    Done,
+    /// It was not: the node is gone.
+    NodeGone,
+    /// It was not: the session has ended, or may have.
+    Expired,
+    /// It was not: a later holder has raised the fence.
+    Fenced,
+    /// It may have been.
+    Unknown,
+    /// It was not, for a reason that no schedule without a refusal may meet.
+    Other(String),
+}
+
 /// The seconds for which an attempt may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Patience {
@@ -124,6 +156,8 @@ pub struct ProgramState {
     pub holds: Vec<ClaimedHold>,
     /// What its rounds have come to, in order.
     pub outcomes: Vec<ProgramOutcome>,
+    /// Its guarded writes that have ended, in order.
+    pub writes: Vec<GuardedWriteFact>,
     /// The plan that it was told to carry out.
     pub deletion: Option<Arc<DeletionFact>>,
     /// What it shows to a person, if it observes.
@@ -287,6 +321,7 @@ struct ObserverShown {
     stage: Stage,
     held: Vec<Held>,
     outcomes: Vec<ProgramOutcome>,
+    writes: Vec<GuardedWriteFact>,
     deletion: Option<Arc<DeletionFact>>,
     view: Option<Arc<ObserverView>>,
 }
@@ -304,6 +339,7 @@ impl Board {
             stage: shown.stage.clone(),
             holds,
             outcomes: shown.outcomes.clone(),
+            writes: shown.writes.clone(),
             deletion: shown.deletion.clone(),
             view: shown.view.clone(),
         }
@@ -328,6 +364,11 @@ impl Board {
     /// Shows what a round has come to.
     pub(super) fn show_outcome(&self, outcome: ProgramOutcome) {
         self.shown().outcomes.push(outcome);
+    }
+
+    /// Shows what a guarded write has come to.
+    pub(super) fn show_write(&self, write: GuardedWriteFact) {
+        self.shown().writes.push(write);
     }
 
     /// Shows what has become of a plan.

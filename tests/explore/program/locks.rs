@@ -13,16 +13,24 @@ use futures::future::{Either, select};
 use zookeeper_client::Error;
 
 use super::facts::{
-    Board, ClaimedHold, HoldKind, LOCK, LockFailure, Patience, ProgramOutcome, RESOURCE, SECOND_LOCK, Stage,
+    Board, ClaimedHold, FENCE, GUARDED, GuardedResult, GuardedWriteFact, HoldKind, LOCK, LockFailure, Patience,
+    ProgramOutcome, RESOURCE, SECOND_LOCK, Stage,
 };
 use crate::library::{SharedLibrary, shared};
 use lockscope_lock::{
-    Access, Algorithm, Guard, Lock, LockError, LockOptions, Multi, Naming, Reentrant, ReentrantGuard,
+    Access, Algorithm, Guard, Lock, LockError, LockOptions, Multi, MultiGuard, Naming, Reentrant, ReentrantGuard,
+    WriteError,
 };
 use lockscope_requests::Requests;
 
 /// The time for which a program waits that does not wait for any time.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The guarded writes of a hold: the first one raises the fence, the others check it.
+const GUARDED_WRITES: u32 = 2;
+
+/// The leases that a program takes at once.
+const TWO_LEASES: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
 /// How a program uses its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +47,8 @@ pub enum Use {
     Multi,
     /// Before it releases, it writes its token to a resource that knows the last one.
     Writes,
+    /// Before it releases, it writes to a node, guarded by the lock.
+    Guarded,
     /// It tries once and does not wait.
     Tries,
     /// It waits for three seconds at most.
@@ -51,6 +61,8 @@ pub enum Use {
     Enters,
     /// Two attempts of its one session contend for the lock.
     Two,
+    /// It takes two leases at once.
+    Many,
 }
 
 /// A program that acquires and releases a lock.
@@ -65,19 +77,21 @@ pub struct LockProgram {
 }
 
 impl Use {
-    const ALL: [(Self, &str); 12] = [
+    const ALL: [(Self, &str); 14] = [
         (Self::Plain, "plain"),
         (Self::WatchesLoss, "watches-loss"),
         (Self::Reentrant, "reentrant"),
         (Self::Downgrade, "downgrade"),
         (Self::Multi, "multi"),
         (Self::Writes, "writes"),
+        (Self::Guarded, "guarded"),
         (Self::Tries, "tries"),
         (Self::Within, "within"),
         (Self::MultiTries, "multi-tries"),
         (Self::MultiWithin, "multi-within"),
         (Self::Enters, "enters"),
         (Self::Two, "two"),
+        (Self::Many, "many"),
     ];
 
     fn name(self) -> &'static str {
@@ -92,7 +106,7 @@ impl fmt::Display for LockProgram {
         match algorithm.access() {
             Some(Access::Read) => f.write_str(":read")?,
             Some(Access::Write) => f.write_str(":write")?,
-            None => {}
+            _ => {}
         }
         if let Algorithm::Semaphore(leases) = algorithm {
             write!(f, ":{leases}")?;
@@ -101,11 +115,12 @@ impl fmt::Display for LockProgram {
             write!(f, "+{}", used.name())?;
         }
         match naming {
-            Naming::Curator => Ok(()),
+            Naming::Latch => f.write_str("@latch"),
             Naming::Kazoo => f.write_str("@kazoo"),
             Naming::WriteLock => f.write_str("@write-lock"),
             Naming::Session => f.write_str("@session"),
             Naming::Named(name) => write!(f, "@named:{name}"),
+            _ => Ok(()),
         }
     }
 }
@@ -132,7 +147,7 @@ impl LockProgram {
     /// Returns whether another attempt may get the path of a node once it is gone.
     pub fn path_returns(&self) -> bool {
         let single = matches!(self.algorithm, Algorithm::Mutex | Algorithm::MutexParent);
-        single || !matches!(self.naming, Naming::Curator | Naming::Kazoo)
+        single || !matches!(self.naming, Naming::Curator | Naming::Latch | Naming::Kazoo)
     }
 
     /// Returns the time in which its attempts must end: a try with the next second after the loss of
@@ -173,7 +188,10 @@ impl LockProgram {
     }
 
     fn lock(&self, client: &Arc<dyn Requests>, path: &str) -> Lock {
-        let options = LockOptions::default().naming(self.naming.clone());
+        let mut options = LockOptions::default().naming(self.naming.clone());
+        if self.used == Use::Guarded && self.path_returns() {
+            options = options.fence(FENCE);
+        }
         Lock::over(Arc::clone(client), path, self.algorithm, options).expect("a scenario names a valid lock")
     }
 
@@ -203,6 +221,10 @@ impl LockProgram {
                 Some(guard) => self.use_guard(client, guard, board).await,
                 None => Ok(ProgramOutcome::NotFree),
             },
+            Use::Many => {
+                let guards = lock.acquire_many(TWO_LEASES).await.map_err(|error| RoundEnd::of_group(error, lock))?;
+                self.hold_all(guards, board).await
+            }
             Use::Within => self.use_guard(client, lock.acquire_within(PATIENCE).await?, board).await,
             _ => self.use_guard(client, lock.acquire().await?, board).await,
         }
@@ -224,10 +246,28 @@ impl LockProgram {
                 self.hold_until_lost(&guard, board).await;
             }
             Use::Writes => write_token(client, guard.token().0).await,
+            Use::Guarded => self.write_guarded(&guard, board).await,
             _ => {}
         }
         own(guard).release().await.map_err(RoundEnd::held)?;
         Ok(ProgramOutcome::Released(vec![hold]))
+    }
+
+    /// Writes several times, as long as the lock is held as far as is known.
+    async fn write_guarded(&self, guard: &Guard, board: &Board) {
+        let kind = if self.kind() == HoldKind::Exclusive { "exclusive" } else { "shared" };
+        for number in 0..GUARDED_WRITES {
+            let data = format!("{} {number} {kind}", guard.token().0);
+            let result = match guard.set_data(GUARDED, data.as_bytes(), None).await {
+                Ok(_) => GuardedResult::Done,
+                Err(WriteError::Lost(LockError::NodeDeleted { .. })) => GuardedResult::NodeGone,
+                Err(WriteError::Lost(LockError::SessionExpired { .. })) => GuardedResult::Expired,
+                Err(WriteError::Fenced { .. }) => GuardedResult::Fenced,
+                Err(WriteError::Unknown { .. }) => GuardedResult::Unknown,
+                Err(other) => GuardedResult::Other(other.to_string()),
+            };
+            board.show_write(GuardedWriteFact { data: data.into(), result });
+        }
     }
 
     /// Holds until the program is told to go on, or the lock is lost.
@@ -286,20 +326,23 @@ impl LockProgram {
     async fn take_both(&self, locks: [&Lock; 2], board: &Board) -> Result<ProgramOutcome, RoundEnd> {
         let both = Multi::new(locks.into_iter().cloned());
         let guards = match self.used {
-            Use::MultiTries => match both.try_acquire().await? {
-                Some(guards) => guards,
-                None => return Ok(ProgramOutcome::NotFree),
-            },
-            Use::MultiWithin => both.acquire_within(PATIENCE).await?,
-            _ => both.acquire().await?,
+            Use::MultiTries => both.try_acquire().await,
+            Use::MultiWithin => both.acquire_within(PATIENCE).await.map(Some),
+            _ => both.acquire().await.map(Some),
         };
+        match guards.map_err(|error| RoundEnd::of_group(error, locks[0]))? {
+            Some(guards) => self.hold_all(guards, board).await,
+            None => Ok(ProgramOutcome::NotFree),
+        }
+    }
+
+    async fn hold_all(&self, guards: MultiGuard, board: &Board) -> Result<ProgramOutcome, RoundEnd> {
         let guards = Arc::new(guards);
         let at = 0..guards.guards().len();
         let holds = at.map(|at| self.show(board, &guards, move |guards| &guards.guards()[at], false)).collect();
-        let lost = futures::future::select_all(guards.guards().iter().map(|guard| Box::pin(guard.expired())));
         tokio::select! {
             biased;
-            _ = lost => board.show(Stage::Works),
+            _ = guards.expired() => board.show(Stage::Works),
             () = board.hold() => {}
         }
         own(guards).release().await.map_err(RoundEnd::held)?;
@@ -384,6 +427,13 @@ struct RoundEnd {
 impl RoundEnd {
     fn held(error: LockError) -> Self {
         Self { error, held: true }
+    }
+
+    /// Returns the end by the error of several locks that are taken one after another. Only the first
+    /// one is held while the others are not, so an error that names it may be its loss.
+    fn of_group(error: LockError, first: &Lock) -> Self {
+        let held = matches!(&error, LockError::SessionExpired { path } if path == first.path());
+        Self { error, held }
     }
 
     /// Returns whether it is the last round. A deleted node, or a time that is over, leaves the session

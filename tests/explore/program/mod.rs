@@ -38,8 +38,9 @@ use lockscope_requests::{NewNode, Requests};
 
 pub use deletion::Deleting;
 pub use facts::{
-    Board, ClaimedHold, DeletionFact, DeletionOutcome, Doomed, Examination, ExaminationResult, HoldKind, LOCK,
-    LockFailure, ObserverView, Patience, ProgramOutcome, ProgramReport, ProgramState, RESOURCE, ShownQueue, Stage,
+    Board, ClaimedHold, DeletionFact, DeletionOutcome, Doomed, Examination, ExaminationResult, FENCE, GUARDED,
+    GuardedResult, GuardedWriteFact, HoldKind, LOCK, LockFailure, ObserverView, Patience, ProgramOutcome,
+    ProgramReport, ProgramState, RESOURCE, ShownQueue, Stage,
 };
 pub use locks::{LockProgram, Use};
 

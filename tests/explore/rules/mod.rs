@@ -1,6 +1,7 @@
 //! What must hold in every schedule.
 
 mod deletion;
+mod guarded;
 mod limits;
 mod observer;
 mod outcomes;
@@ -12,8 +13,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::ensemble::{Author, Commit, Committed, LinkId, Request, SimulatedEnsemble, session_of};
-use crate::program::{ClaimedHold, HoldKind, Patience, ProgramState, RESOURCE};
+use crate::program::{ClaimedHold, FENCE, GUARDED, HoldKind, LOCK, Patience, ProgramState, RESOURCE};
 use deletion::DeletionRules;
+use guarded::GuardedWrites;
 use limits::{Awareness, NodeStanding, SimulatedTraces};
 use observer::Observations;
 use outcomes::Outcomes;
@@ -54,6 +56,7 @@ pub struct Judge {
     /// The clients whose messages were held up, or lost with a connection.
     cut: BTreeSet<usize>,
     deletions: DeletionRules,
+    guarded: GuardedWrites,
     observations: Observations,
     /// The documented limit that explains why two hold after the last step.
     pub met: Option<Limit>,
@@ -164,6 +167,7 @@ impl Judge {
             self.cut.contains(&client) || self.awareness.was_stopped(client) || self.outcomes.is_refused(client)
         };
         let violation = self.deletions.check(ensemble, facts, is_disturbed);
+        let violation = violation.or_else(|| self.guarded.check(ensemble, facts, is_disturbed));
         let violation = violation.or_else(|| self.observations.check(ensemble, facts, reach));
         self.awareness.look(ensemble, facts, by_event);
         let violation = violation.or_else(|| self.check_holds(ensemble, facts));
@@ -178,6 +182,10 @@ impl Judge {
         for change in &commit.changes {
             if let Committed::Created { path, owner: Some(owner) } = change {
                 self.created.insert(commit.zxid, (*owner, Arc::clone(path)));
+            }
+            let highest = self.tokens.get(LOCK).copied().unwrap_or_default();
+            if let Some(what) = self.guarded.changed(change, &self.created, highest) {
+                return Some(Violation { what, limit: None });
             }
             let by_deletion = self.deletions.changed(commit.by, commit.zxid, change);
             if let Some(leaves_other_data) = by_deletion {
@@ -274,7 +282,7 @@ impl Hash for Judge {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // `created` follows from the history.
         (&self.tokens, self.written, &self.traces, &self.awareness, &self.outcomes).hash(state);
-        (&self.cut, &self.deletions, &self.observations).hash(state);
+        (&self.cut, &self.deletions, &self.guarded, &self.observations).hash(state);
     }
 }
 
@@ -290,7 +298,7 @@ fn foreign_change(author: i64, change: &Committed, facts: &[&ProgramState]) -> O
         Committed::DataChanged { path, czxid, owner, .. } => (path, *czxid, *owner, "overwrites"),
         Committed::Created { .. } => return None,
     };
-    if &**path == RESOURCE {
+    if [RESOURCE, GUARDED, FENCE].contains(&&**path) {
         return None;
     }
     let client = author - session_of(0);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lockscope_explore::rules::Limit;
 use lockscope_explore::scenario::SimulatedScenario;
-use lockscope_explore::search::{Walk, WalkOutcome, random_run, run_random, shorten};
+use lockscope_explore::search::{Walk, WalkOutcome, random_run, replay_with, run_random, shorten};
 use lockscope_explore::story::{Story, tell};
 use lockscope_explore::world::Explored;
 
@@ -26,12 +26,43 @@ fn all(walk: &mut Walk) -> WalkOutcome {
 
 #[test]
 fn every_schedule_of_two_clients_and_one_fault_keeps_what_is_promised() {
-    for program in
-        ["mutex", "mutex-parent", "herd", "chain", "chain@named:x", "shared-chain:write+downgrade", "chain+tries"]
-    {
+    for program in [
+        "mutex",
+        "mutex-parent",
+        "herd",
+        "chain",
+        "chain@named:x",
+        "shared-chain:write+downgrade",
+        "chain+tries",
+        "chain+guarded",
+        "mutex+guarded",
+    ] {
         let met = all(&mut Walk::new(scenario(&format!("programs={program},{program} faults=1 strangers"))));
         let limits: BTreeSet<Limit> = met.limits.0.keys().copied().collect();
         assert!(limits.contains(&Limit::NodeDeleted) || program == "chain+tries", "{program} meets {limits:?}");
+    }
+}
+
+#[test]
+fn guarded_writes_come_to_each_of_their_results() {
+    for (program, results) in [
+        ("chain+guarded", ["Done", "Expired", "NodeGone", "Unknown"].as_slice()),
+        ("mutex+guarded", ["Done", "Expired", "Fenced", "NodeGone", "Unknown"].as_slice()),
+    ] {
+        let text = format!("programs={program},{program} rounds=2 faults=3 waits=2 members=2 strangers");
+        let mut explored = Explored::new(scenario(&text));
+        let (mut seed, mut met) = (0, BTreeSet::new());
+        while met.len() < results.len() {
+            assert!(seed < 20_000, "{program} comes to {met:?} alone");
+            let run = random_run(&mut explored, seed);
+            assert_eq!(run.violation, None, "seed {seed}");
+            replay_with(&mut explored, &run.steps, |explored, _, _, after| {
+                let writes = (0..2).flat_map(|client| &after.output(explored, client).facts.writes);
+                met.extend(writes.map(|write| format!("{:?}", write.result)));
+            });
+            seed += 1;
+        }
+        assert_eq!(met.iter().map(String::as_str).collect::<Vec<_>>(), results, "{program}");
     }
 }
 

@@ -260,8 +260,10 @@ impl ShownFleet {
     pub fn row(&self, id: ClientId) -> String {
         let signs = ["○", "●", "!"];
         let letters = ["", "R ", "W "];
-        let wanted: Vec<String> =
-            signs.iter().flat_map(|sign| letters.iter().map(move |access| format!("{sign} {access}{id} "))).collect();
+        let wanted: Vec<String> = signs
+            .iter()
+            .flat_map(|sign| letters.iter().map(move |access| format!("{sign} {access}client-{id} ")))
+            .collect();
         let frame = self.frame();
         let line = frame.lines().find(|line| wanted.iter().any(|text| line.contains(text)));
         line.unwrap_or_default().to_owned()

@@ -166,8 +166,8 @@ async fn a_stopped_waiter_keeps_its_place_until_its_session_ends_and_then_the_ne
     show(&mut shown, &mut fleet);
     let rows = [waiter, last, holder].map(|id| shown.row(id));
     assert!(rows[0].contains("frozen") && rows[0].contains("node gone"), "{}", shown.frame());
-    assert!(rows[1].contains("● 3"), "{}", shown.frame());
-    assert!(rows[2].contains("○ 1"), "{}", shown.frame());
+    assert!(rows[1].contains("● client-3"), "{}", shown.frame());
+    assert!(rows[2].contains("○ client-1"), "{}", shown.frame());
     let of_waiter = fleet.trace.iter().rfind(|entry| entry.client == waiter);
     assert_eq!(of_waiter.map(|entry| &entry.step), Some(&TraceStep::Freezes), "it has noticed nothing");
     // The client resumes, learns that its session ended, and asks at its step.
@@ -205,7 +205,7 @@ async fn a_stopped_waiter_that_resumes_in_time_is_woken_late_and_acquires() {
     fleet.until("at rest", |status| status.next_step == Some((holder, NextStep::Ask))).await;
     show(&mut shown, &mut fleet);
     shown.check_rows();
-    assert!(shown.row(waiter).contains("● 2"), "{}", shown.frame());
+    assert!(shown.row(waiter).contains("● client-2"), "{}", shown.frame());
     fleet.stop().await;
 }
 
@@ -226,7 +226,7 @@ async fn a_cut_waiter_loses_its_place_with_its_session_and_the_others_step_on() 
     assert_eq!((client(&status, holder).state, status.totals.violations), (ClientState::Ready, 0), "{status:#?}");
     let status = fleet.until("at rest", |status| status.next_step == Some((holder, NextStep::Ask))).await;
     show(&mut shown, &mut fleet);
-    assert!(shown.row(last).contains("● 3"), "{}", shown.frame());
+    assert!(shown.row(last).contains("● client-3"), "{}", shown.frame());
     // Whether or not the client knows, no row claims that it is in the queue as before.
     let row = shown.row(waiter);
     assert!(row.is_empty() || row.contains("node gone") || client(&status, waiter).node.is_none(), "{}", shown.frame());

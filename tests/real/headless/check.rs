@@ -53,8 +53,9 @@ async fn sound_locks_pass_and_a_deadlock_fails_with_what_to_do() {
     assert_eq!((&worst["code"], &worst["severity"]), (&"deadlock".into(), &"critical".into()), "{reported}");
     assert!(worst["summary"].is_string() && worst["remedy"].is_string() && worst["lock"].is_string(), "{reported}");
 
-    let table = check(&at, &["--format", "table"]).await;
+    let table = check(&at, &["--format", "table", "--color", "always"]).await;
     assert_eq!(table.code, Some(1), "{table:?}");
+    assert!(table.out.contains("\u{1b}[31mcritical\u{1b}[0m"), "{table:?}");
     assert!(table.out.contains("critical") && table.out.contains("deadlock  /locks/"), "{table:?}");
     kazoo.quit().await;
 }

@@ -86,7 +86,7 @@ async fn every_recipe_does_all_rounds_and_fills_every_field() {
         let promised: BTreeSet<&str> = FIELDS.into_iter().collect();
         assert_eq!(fields, promised);
         for (field, expected) in [
-            ("recipe", Value::from(recipe)),
+            ("recipe", Value::from(*recipe)),
             ("clients", 4.into()),
             ("rounds", 5.into()),
             ("seed", 7.into()),
@@ -107,7 +107,7 @@ async fn every_recipe_does_all_rounds_and_fills_every_field() {
         assert!(reported["server"]["deleted_watch_events"].is_u64(), "{reported}");
         let (in_vain, delivered) = (&reported["watch_events"]["woken_in_vain"], &reported["watch_events"]["delivered"]);
         assert!(number(in_vain) <= number(delivered), "{reported}");
-        let writes = match recipe {
+        let writes = match *recipe {
             "semaphore" => 0.0..=0.0,
             // Readers do not write.
             shared if shared.starts_with("shared") => 0.0..=40.0,
@@ -245,10 +245,13 @@ async fn on_a_terminal_the_progress_is_shown_and_erased_before_the_table() {
     let arguments = ["contend", "--connect", &connect, "--path", "/lock", "--endless"];
     let mut terminal = Terminal::lockscope(&arguments, 100, 40);
     terminal.shows_all(&["chain: 10 clients, ", " acquisitions, "]);
+    // A run that acquires nothing is a failure.
+    terminal.hides(" 0 acquisitions, ");
     // The terminal's driver turns this into a signal.
     terminal.press("\x03");
-    assert!(terminal.ends().success());
+    let is_success = terminal.ends().success();
     let left = terminal.text();
+    assert!(is_success, "{left}");
     assert!(left.contains("chain at /lock: 10 clients, endless") && left.contains("left behind"), "{left}");
     assert!(!left.contains("the clients leave") && !left.contains("chain: 10"), "{left}");
     is_clean(&connect).await;

@@ -3,6 +3,7 @@
 mod access;
 mod check;
 mod contend;
+mod doctor;
 mod duty;
 mod hostile;
 mod incident;

@@ -158,7 +158,11 @@ async fn the_metrics_of_several_contexts_are_served_together() {
     let [help, kind, series @ ..] = &up[..] else { panic!("{up:?}") };
     assert!(help.starts_with("# HELP ") && kind.starts_with("# TYPE ") && series.len() == 3, "{up:?}");
     assert!(series.iter().any(|line| line.contains("context=\"nobody\"") && line.ends_with(" 0")), "{up:?}");
-    assert_eq!(text.lines().filter(|line| line.starts_with("process_resident_memory_bytes ")).count(), 1);
+    for family in ["resident_memory_bytes", "start_time_seconds", "open_fds", "max_fds", "cpu_seconds_total"] {
+        let of_process = text.lines().filter(|line| line.starts_with(&format!("process_{family}")));
+        let series: Vec<&str> = of_process.collect();
+        assert!(matches!(series[..], [one] if one.starts_with(&format!("process_{family} "))), "{series:?}");
+    }
     let (status, sentence) = get(port, "/healthz", &[]).expect("an answer");
     assert!(status == 503 && sentence.starts_with("nobody: "), "{status} {sentence}");
 }

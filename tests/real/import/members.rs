@@ -87,17 +87,30 @@ pub async fn settled(ensemble: &Ensemble, folders: &[PathBuf]) {
     .await;
 }
 
+/// Returns what an import says about transactions that a killed leader alone has. They stay in its
+/// log when it comes back and gets a snapshot.
+fn lost(import: &Import) -> Vec<&str> {
+    let mut said = import.damaged();
+    said.retain(|said| said.contains("which its leader lost"));
+    said
+}
+
 /// Imports each folder and all of them. Asserts that all agree with each other and with the logs.
-/// Returns the numbers of gaps of each member.
-async fn agree(folders: &[PathBuf]) -> Vec<usize> {
+/// Returns the number of gaps of each member, none for one that lost a transaction as the leader.
+async fn agree(folders: &[PathBuf]) -> Vec<Option<usize>> {
     let paths: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
-    let lives = Lives::of_members(&paths);
-    let truth = lives.rows(&LOCKS);
+    let truth = Lives::committed(&paths).rows(&LOCKS);
     let together = Import::of(&paths).await;
-    assert_eq!((together.gaps(), together.damaged()), (vec![], vec![]));
+    let lost = lost(&together);
+    assert_eq!((together.gaps(), together.damaged()), (vec![], lost.clone()));
     assert_eq!(together.rows, truth, "all members together tell each contender once");
     let mut gaps = Vec::new();
     for folder in paths {
+        // Its files alone do not show that nobody else has the transaction.
+        if lost.iter().any(|said| said.starts_with(&*folder.to_string_lossy())) {
+            gaps.push(None);
+            continue;
+        }
         let alone = Import::of(&[folder]).await;
         let files = [named(folder, "log."), named(folder, "snapshot.")].concat();
         println!("{} of {} rows, gaps {:x?}, {files:?}", alone.rows.len(), truth.len(), alone.gaps());
@@ -112,7 +125,7 @@ async fn agree(folders: &[PathBuf]) -> Vec<usize> {
         if alone.gaps().is_empty() {
             assert_eq!(alone.rows, truth);
         }
-        gaps.push(alone.gaps().len());
+        gaps.push(Some(alone.gaps().len()));
     }
     gaps
 }
@@ -147,7 +160,7 @@ fn damage(folder: &Path) {
 /// Asserts that damage to two of the members costs nothing.
 async fn agree_when_damaged(folders: &[PathBuf]) {
     let paths: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
-    let truth = Lives::of_members(&paths).rows(&LOCKS);
+    let truth = Lives::committed(&paths).rows(&LOCKS);
     for whole in 0..folders.len() {
         let copies: Vec<TempDir> = folders.iter().map(|folder| copied(folder, |_| true)).collect();
         for (_, copy) in copies.iter().enumerate().filter(|(member, _)| *member != whole) {
@@ -181,9 +194,10 @@ async fn members_that_were_killed_and_came_back_tell_the_same() {
         client.await.expect("no panic");
     }
     settled(&ensemble, &folders).await;
-    let gaps = agree(&folders).await;
-    println!("gaps of the members: {gaps:?}");
-    agree_when_damaged(&folders).await;
+    // The damage may hit what shows that a transaction was lost.
+    if agree(&folders).await.iter().all(Option::is_some) {
+        agree_when_damaged(&folders).await;
+    }
 }
 
 /// A member that comes back after very many transactions gets a snapshot in place of their log. If
@@ -224,5 +238,5 @@ async fn what_a_member_missed_before_a_new_leader_is_a_gap() {
     let snapshot = named(&folders[lags], "snapshot.").into_iter().map(|name| zxid_of(&name)).max().expect("one");
     assert!(snapshot > before, "the member got a snapshot");
     let gaps = agree(&folders).await;
-    assert_eq!(gaps[lags], 1, "{gaps:?}");
+    assert_eq!(gaps[lags], Some(1), "{gaps:?}");
 }

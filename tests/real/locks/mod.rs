@@ -1,13 +1,17 @@
 //! The built-in locks on a real server: the properties of a correct lock.
 
 mod ahead;
+mod around;
 mod cost;
 mod cuts;
+mod elections;
 mod exclusive;
 mod fault_fixture;
 mod fault_works;
 mod faults;
 pub mod fixture;
+mod guarded;
+mod guarded_late;
 mod inside;
 mod known;
 mod late;
@@ -19,6 +23,7 @@ mod new_session;
 mod numbers;
 mod old_servers;
 mod ours;
+mod participants;
 mod partitions;
 mod queueing;
 mod recorded;

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lockscope_lock::{ActivityRecorder, CostCounter, Lock, LockActivity, LockOptions, WatchPlace};
+use lockscope_lock::activity::{ActivityRecorder, LockActivity, WatchPlace};
+use lockscope_lock::{CostCounter, Lock, LockOptions};
 use tokio::task::JoinSet;
 
 use super::fixture::{ALONE, LockFixture, Relayed, held};
@@ -62,7 +63,7 @@ fn left(recorded: &[LockActivity]) -> (Vec<WatchPlace>, Vec<String>) {
                 let at = nodes.iter().position(|made| made == node.as_str()).expect("it was made");
                 nodes.remove(at);
             }
-            LockActivity::Sends(_) | LockActivity::Waits => {}
+            _ => {}
         }
     }
     (watches, nodes)

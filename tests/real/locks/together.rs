@@ -1,9 +1,12 @@
 //! Several locks as one, and reentrant locks.
 
-use lockscope_lock::{Access, Algorithm, Lock, LockError, LockOptions, Multi, Parents, Reentrant};
+use std::time::Duration;
+
+use lockscope_lock::{Access, Algorithm, Lock, LockError, LockOptions, Loss, Multi, Parents, Reentrant};
 use zookeeper_client::Client;
 
-use super::fixture::{LockFixture, SHORT_WAIT, delete, held, lock};
+use super::fault_fixture::within;
+use super::fixture::{LockFixture, Relayed, SHORT_WAIT, delete, held, lock};
 
 fn chain(client: &Client, path: &str) -> Lock {
     Lock::new(client, path, Algorithm::Chain).expect("a good path")
@@ -37,6 +40,27 @@ async fn an_error_of_one_lock_rolls_all_back() {
     let all = Multi::new([chain(&client, "/a"), broken, chain(&client, "/c")]);
     assert!(matches!(all.acquire().await, Err(LockError::NoParent { .. })));
     assert_eq!(fixture.nodes().await, [""; 0]);
+}
+
+/// The connection is gone for so long that the held lock must be presumed lost, and comes back before
+/// the session ends: the wait goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_is_lost_while_others_are_waited_for_is_not_returned_as_held() {
+    let fixture = LockFixture::new().await;
+    let Relayed { relay, client } = Relayed::new(&fixture, Duration::from_secs(10)).await;
+    let other = held(&chain(&fixture.client().await, "/b")).await;
+    let known = held(&chain(&client, "/known")).await;
+    let all = Multi::new(["/a", "/b"].map(|path| chain(&client, path)));
+    let waiting = tokio::spawn(async move { all.acquire().await });
+    fixture.until_nodes(4).await;
+    relay.refuse().await;
+    assert_eq!(within("the loss", known.expired()).await, Loss::Expired);
+    relay.heal();
+    fixture.until_nodes(2).await;
+    other.release().await.expect("it was held");
+    let ended = within("the end of the wait", waiting).await.expect("no panic");
+    assert!(matches!(ended, Err(LockError::SessionExpired { .. })), "{ended:?}");
+    fixture.until_nodes(0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,7 @@
 //! Tests of stopped and killed processes, and of writes to the resource.
 
 use super::*;
-use lockscope_lock::RequestKind;
+use lockscope_lock::activity::RequestKind;
 
 const ONE: ClientId = ClientId(1);
 

@@ -14,6 +14,7 @@
 //! replaces one that was not taken.
 
 mod answers;
+mod interfaces;
 mod member;
 mod members;
 mod own_session;
@@ -37,6 +38,8 @@ use lockscope_model::server_view::{Load, MemberView, ServerMode, ServerView};
 use member::Member;
 use members::{MemberAddress, MemberList, find_members};
 use own_session::SurveySession;
+
+pub use interfaces::{EnsembleInterfaces, MemberInterfaces, QuestionResult, ask_interfaces};
 
 pub(super) use members::{client_address, resolve};
 pub(super) use own_session::{CONFIG_PATH, above_chroot};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::TableFixture;
-use super::steps::{Step, apply_step, step};
 use crate::queue::{Change, LockId, WaiterTime, stand_by};
+use crate::testing::steps::{Step, apply_step, step};
 use crate::testing::{connected, lost};
 use lockscope_base::znode::{SessionId, Timestamp};
 

@@ -1,8 +1,8 @@
 //! Tests of locks with one holder.
 
 use super::TableFixture;
-use super::fixture::{events, said};
 use crate::queue::{Contender, ContenderState, HeldSince, LockEvent, WatchEvents};
+use crate::testing::fixture::{events, said};
 use crate::testing::{deleted, path};
 use lockscope_base::recipe::{LockKind, Recipe};
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fixture::TableFixture;
 use crate::queue::sessions::MAX_DEPARTED;
 use crate::queue::{Change, ClientIdentity, LockEvent};
 use crate::server_view::{Connection, Listing, MemberView, ServerView, WatchedPath};
+use crate::testing::fixture::TableFixture;
 use crate::testing::path;
 use lockscope_base::recipe::{Definition, LockKind, Recipe};
 use lockscope_base::znode::{SessionId, Timestamp};

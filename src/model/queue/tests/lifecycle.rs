@@ -1,8 +1,8 @@
 //! Locks that are found and dropped, cuts, and complete readings.
 
 use super::TableFixture;
-use super::fixture::{events, said, session_runs_out};
 use crate::queue::{Change, ConnectionState, HeldSince, LockEvent, LockTable};
+use crate::testing::fixture::{events, said, session_runs_out};
 use crate::testing::{connected, deleted, lost, path, table};
 use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 

@@ -4,8 +4,6 @@ mod bounds;
 mod children;
 mod cost;
 mod exclusive;
-#[path = "../../../../tests/fixtures/fixture.rs"]
-pub(crate) mod fixture;
 mod handover;
 mod hold_history;
 mod identity;
@@ -19,11 +17,9 @@ mod semaphore;
 mod session_end;
 mod settled;
 mod shared;
-#[path = "../../../../tests/fixtures/steps.rs"]
-mod steps;
 mod timed;
 mod unread;
 
-use fixture::TableFixture;
+use crate::testing::fixture::TableFixture;
 
 use super::SampledCounts;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::TableFixture;
-use super::fixture::{Said, said};
-use super::steps::{Step, apply_step, step};
 use crate::queue::{Change, ContenderState, LockTable};
+use crate::testing::fixture::{Said, said};
+use crate::testing::steps::{Step, apply_step, step};
 use crate::testing::uuid;
 use lockscope_base::recipe::{LockKind, Recipe, RequestMode, WaitRule};
 use lockscope_base::znode::ZnodePath;

@@ -5,8 +5,8 @@ use proptest::test_runner::FileFailurePersistence;
 
 use super::TableFixture;
 use super::property::summary;
-use super::steps::{Step, apply_step, step};
 use crate::queue::{Change, LockTable};
+use crate::testing::steps::{Step, apply_step, step};
 
 fn written(table: &LockTable) -> Vec<u8> {
     postcard::to_allocvec(table).expect("a table is serializable")

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::fixture::{TableFixture, events};
 use super::restored::restored;
 use crate::queue::{HoldBounds, LockEvent, LockTable};
+use crate::testing::fixture::{TableFixture, events};
 use crate::testing::path;
 use lockscope_base::znode::Timestamp;
 

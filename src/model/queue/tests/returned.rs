@@ -1,9 +1,9 @@
 //! Tests of a member that shows nodes again after the ensemble deleted them.
 
 use super::TableFixture;
-use super::fixture::{events, said};
 use crate::queue::contender::MAX_DELETED;
 use crate::queue::{Change, ConnectionState, ContenderState, LockEvent};
+use crate::testing::fixture::{events, said};
 use crate::testing::path;
 use lockscope_base::znode::{Node, SessionId, ZnodePath};
 

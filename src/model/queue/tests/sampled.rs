@@ -1,8 +1,8 @@
 //! Tests of the counts of a lock during an overload.
 
-use super::fixture::said;
 use super::*;
 use crate::queue::{Change, ConnectionState, ContenderState};
+use crate::testing::fixture::said;
 use crate::testing::{connected, lost, path};
 use lockscope_base::znode::{Timestamp, ZnodeStat, Zxid};
 

@@ -1,8 +1,8 @@
 //! Tests of semaphores: leases before the queue, and the holders.
 
 use super::TableFixture;
-use super::fixture::{events, said};
 use crate::queue::{Change, ContenderState, Happening, LockEvent};
+use crate::testing::fixture::{events, said};
 use crate::testing::{path, uuid};
 use lockscope_base::recipe::{Definition, LockKind, Recipe};
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::TableFixture;
-use super::fixture::{events, session_runs_out, surveyed, timing};
 use crate::queue::{Change, LockEvent};
 use crate::server_view::{Connection, Expiry, ListedSession, Listing, MemberView, Provenance, ServerMode, ServerView};
+use crate::testing::fixture::{events, session_runs_out, surveyed, timing};
 use lockscope_base::znode::{SessionId, Timestamp};
 
 fn listed(session: i64, expires_at: Timestamp) -> ListedSession {

@@ -1,9 +1,9 @@
 //! Ends that the servers settle after the node went.
 
 use super::TableFixture;
-use super::fixture::{counted, events};
 use super::restored::restored;
 use crate::queue::{DepartureEnd, ElectionRecord, LockEvent, LockQueue};
+use crate::testing::fixture::{counted, events};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
 
 /// The holder's session, whose client is `worker-1`, runs out; that of the waiter stays.

@@ -1,8 +1,8 @@
 //! Tests of read/write locks.
 
 use super::TableFixture;
-use super::fixture::{Said, events, said};
 use crate::queue::{ContenderState, LockEvent, WatchEvents};
+use crate::testing::fixture::{Said, events, said};
 use crate::testing::uuid;
 use lockscope_base::recipe::{Recipe, RequestMode};
 

@@ -1,7 +1,7 @@
 //! Contenders that are not read yet are still counted and timed, and all their events are reported.
 
-use super::fixture::TableFixture;
 use crate::queue::{Change, ContenderState, HoldBounds, LockEvent, LockTable};
+use crate::testing::fixture::TableFixture;
 use crate::testing::{path, uuid};
 use lockscope_base::znode::{Node, ZnodePath, ZnodeStat, Zxid};
 

@@ -4,13 +4,8 @@ use proptest::prelude::*;
 
 use super::{Folder, Told};
 use crate::record::tables::ContenderEnd;
+use lockscope_base::disk::testing::{EMPTY, GZIP, LOG, SNAPPY, SNAPSHOT as PLAIN};
 use lockscope_base::znode::Timestamp;
-
-const LOG: &[u8] = include_bytes!("../../../base/disk/captures/log.1");
-const EMPTY: &[u8] = include_bytes!("../../../base/disk/captures/snapshot.0");
-const GZIP: &[u8] = include_bytes!("../../../base/disk/captures/snapshot.21.gz");
-const SNAPPY: &[u8] = include_bytes!("../../../base/disk/captures/snapshot.24.snappy");
-const PLAIN: &[u8] = include_bytes!("../../../base/disk/captures/snapshot.27");
 
 /// Every how many bytes one is damaged: an import takes as long as the disk needs to keep it.
 const STEP: usize = 8;

@@ -250,3 +250,13 @@ fn missing_findings_and_deletions_are_mentioned() {
         assert!(trace(&incident).expect("JSON").contains(&format!("\"moreFindingsOrDeletions\":{is_cut}")));
     }
 }
+
+#[test]
+fn a_lock_in_a_table_leads_to_its_picture() {
+    let window = window();
+    let text = html(&Incident::new(&window), true);
+    let places: BTreeSet<&str> =
+        text.split("<figure id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let links: BTreeSet<&str> = text.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(!links.is_empty() && links.is_subset(&places), "{links:?} of {places:?}");
+}

@@ -91,7 +91,8 @@ fn five_minutes(options: RecordOptions) -> ConsoleFixture {
             fixture.apply(fixture.ensemble.observed(&path));
             standing.push_back((second + 50, path));
         }
-        if let Some((_, path)) = standing.pop_front_if(|(at, _)| *at == second) {
+        if standing.front().is_some_and(|(at, _)| *at == second) {
+            let (_, path) = standing.pop_front().expect("it has a front");
             fixture.delete(&path);
         }
         fixture.examine();

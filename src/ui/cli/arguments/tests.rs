@@ -34,6 +34,7 @@ fn shared(words: &[&str]) -> SharedOptions {
     match command.unwrap() {
         CliCommand::Snapshot(options) => options.read.shared(),
         CliCommand::Members(options) => options.read.shared(),
+        CliCommand::Doctor(options) => options.shared(),
         CliCommand::Find(options) => options.read.shared(),
         CliCommand::Tree(options) => options.shared(),
         CliCommand::Watch(options) => options.read.shared(),
@@ -60,8 +61,9 @@ fn shared(words: &[&str]) -> SharedOptions {
 fn an_option_before_the_command_is_taken_or_refused_as_behind_it() {
     let definition = Arguments::command();
     let (mut taken, mut refused) = (0, 0);
-    let options =
-        || definition.get_arguments().filter(|option| !["help", "version"].contains(&option.get_id().as_str()));
+    let options = || {
+        definition.get_arguments().filter(|option| !["help", "version", "color"].contains(&option.get_id().as_str()))
+    };
     for command in definition.get_subcommands() {
         let name = command.get_name();
         let command = command.get_subcommands().next().unwrap_or(command);

@@ -244,7 +244,7 @@ const STEERING: [&str; 14] = [
 ];
 
 /// Options that choose the file or the part of it that is read, and so cannot be in the file.
-const NOT_IN_A_FILE: [&str; 3] = ["all-contexts", "config", "context"];
+const NOT_IN_A_FILE: [&str; 4] = ["all-contexts", "config", "context", "json"];
 
 /// Returns whether a key is one of these options, or probably means one.
 fn is_steering(key: &str) -> bool {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
+use crate::cli::options::FormatOptions;
 use crate::cli::resolved::{Environment, ResolvedOptions, SESSION_TIMEOUT};
 use lockscope_base::recipe::{Classifier, Recipe, RequestMode, written};
 use lockscope_base::znode::ZnodePath;
@@ -263,7 +264,7 @@ fn the_documented_example_holds_every_option_at_its_default() {
     ] {
         *file = None;
     }
-    options.output.format = None;
+    options.output.format = FormatOptions::default();
     options.ensemble.kerberos_principal = None;
     let settings = |file| {
         let settings = ResolvedOptions::resolve(SharedOptions::default(), &Environment::default(), file).unwrap();

@@ -133,7 +133,7 @@ fn recipe() -> impl TypedValueParser<Value = Algorithm> {
         "shared-chain" => "The same, each watching whom it waits for",
         _ => "Several holders at once, as many as there are leases",
     };
-    PossibleValuesParser::new(Algorithm::NAMES.map(|name| PossibleValue::new(name).help(help(name))))
+    PossibleValuesParser::new(Algorithm::NAMES.iter().map(|name| PossibleValue::new(*name).help(help(name))))
         .try_map(|name| Algorithm::named(&name, Access::Write, DEFAULT_LEASES).ok_or("there is no such lock"))
 }
 
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn every_built_in_lock_can_be_chosen_by_its_name() {
         for name in Algorithm::NAMES {
-            assert_eq!(contend(&format!("--recipe {name}")).expect("valid options").algorithm.name(), name);
+            assert_eq!(contend(&format!("--recipe {name}")).expect("valid options").algorithm.name(), *name);
         }
     }
 

@@ -25,9 +25,9 @@ const FLEETS: [(&str, CurveLook); 3] =
     [("herd", CurveLook::Square), ("chain", CurveLook::Circle), ("chain-ahead", CurveLook::Triangle)];
 
 /// The names of calculated curves: bounds, and what the model expects.
-const AT_MOST: &str = "at most";
+const AT_MOST: &str = "at most, as calculated";
 
-const MODEL: &str = "model";
+const MODEL: &str = "as calculated";
 
 /// The column of a bound.
 const AT_MOST_COLUMN: &str = "At most";
@@ -72,14 +72,15 @@ fn charts(comparison: &Comparison, scenario: &Scenario) -> Vec<LineChart> {
         ),
         chart(
             "events",
-            "Watch events an acquisition",
-            "How many watch events the servers deliver for one acquisition. At most, each request and each release wakes \
+            "Watch events an acquisition: ticks at the least and the most",
+            "How many watch events the servers deliver for one acquisition: the mark of the whole \
+             run, the ticks of those tenths of it that had the least and the most. At most, each request and each release wakes \
              every waiter of a herd. Two changes that a waiter learns of by one event cost one: a run without pauses stays \
              at about half of the bound. \
              What the bound leaves out is a holder's event for its own release. A \
              release wakes one in a chain, and two in one that looks ahead.",
             PlotUnit::Number,
-            &|outcome| events_of(outcome).into_iter().collect(),
+            &|outcome| events_of(outcome).into_iter().chain(spread_of(outcome)).collect(),
             &|outcome| modelled_events(outcome).into_iter().collect(),
         ),
         chart(
@@ -110,7 +111,7 @@ fn curves(comparison: &Comparison, is_model: bool, figures: Figures<'_>) -> Vec<
         let outcomes = comparison.runs.iter().flat_map(ComparedFleets::outcomes).filter(|found| found.recipe == name);
         let point = |outcome: &FleetOutcome| {
             let mut values = figures(outcome).into_iter();
-            Some(CurvePoint { clients: outcome.clients, value: values.next()?, above: values.collect() })
+            Some(CurvePoint { clients: outcome.clients, value: values.next()?, others: values.collect() })
         };
         Curve { name: name.to_owned(), look, is_model, points: outcomes.filter_map(point).collect() }
     };
@@ -218,6 +219,13 @@ fn throughput_of(outcome: &FleetOutcome) -> PlotValue {
 
 fn events_of(outcome: &FleetOutcome) -> Option<PlotValue> {
     (outcome.acquisitions > 0).then(|| events(outcome.watch_events.per_acquisition))
+}
+
+/// Returns the least and the most watch events an acquisition, over tenths of the run.
+fn spread_of(outcome: &FleetOutcome) -> Vec<PlotValue> {
+    let fields = [("watch_events.spread.0", "from"), ("watch_events.spread.1", "to")];
+    let named = outcome.watch_events.spread.into_iter().flat_map(|spread| fields.into_iter().zip(spread));
+    named.map(|((field, word), exact)| PlotValue { field, exact, shown: format!("{word} {}", ratio(exact)) }).collect()
 }
 
 fn requests_of(outcome: &FleetOutcome) -> Option<PlotValue> {

@@ -3,7 +3,7 @@
 use bytesize::ByteSize;
 
 use super::*;
-use crate::cli::options::{ChangeOptions, DisplayOptions, OutputOptions, PastOptions, WhichLocks};
+use crate::cli::options::{ChangeOptions, DisplayOptions, FormatOptions, OutputOptions, PastOptions, WhichLocks};
 
 fn options(set: impl FnOnce(&mut SharedOptions)) -> SharedOptions {
     let mut options = SharedOptions::default();
@@ -51,7 +51,7 @@ fn every_option_can_be_set_in_the_config_file_and_changed_by_an_option() {
         changes: ChangeOptions { write: Some(yes), audit_log: Some(text.into()) },
         past: PastOptions { past_memory: Some(ByteSize::mib(4)), store: Some(text.into()) },
         output: OutputOptions {
-            format: Some(if yes { Format::Json } else { Format::Table }),
+            format: FormatOptions { format: Some(if yes { Format::Json } else { Format::Table }), json: false },
             timeout: Some(Duration::from_secs(text.len() as u64)),
         },
         ensemble: EnsembleOptions {

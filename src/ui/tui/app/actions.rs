@@ -21,7 +21,7 @@ use super::{
 };
 use crate::tui::keymap::{Command, FixedKey};
 use crate::tui::own_command::{CommandOutput, OwnCommand, OwnValues, PreparedCommand, host_of};
-use crate::tui::page::{BORDER, Scroll};
+use crate::tui::page::Scroll;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, escaped, must_be_escaped};
 use lockscope_live::admin::ProductionMark;
 use lockscope_live::observe::Observed;
@@ -200,13 +200,8 @@ impl App {
     fn say_what_sorts(&mut self, sorted: Result<(), String>) {
         if let (Err(word), Some(list)) = (sorted, self.navigation.screen.list()) {
             let (title, names) = (self.navigation.screen.entry().title, list.sort_names().join(", "));
-            self.show_failure(format!("`{word}` is not a column: {title} can be sorted by {names}, or two of them."));
+            self.show_hint(format!("`{word}` is not a column: {title} can be sorted by {names}, or two of them."));
         }
-    }
-
-    /// The width of the list inside its box, in columns of the terminal.
-    pub(super) fn list_width(&self) -> u16 {
-        self.layout().map_or(self.size.0, |layout| layout.main.width).saturating_sub(BORDER)
     }
 
     pub(super) fn reverse(&mut self) {
@@ -241,7 +236,7 @@ impl App {
 
     fn copy(&mut self) -> Update {
         let Some(text) = self.navigation.screen.list().and_then(|list| list.copied(self)) else {
-            self.show_failure("There is nothing selected to copy.".to_owned());
+            self.show_hint("There is nothing selected to copy.".to_owned());
             return Update::redraw();
         };
         let text = harmless(text);
@@ -589,10 +584,10 @@ impl App {
                 let way = self.settings.bindings.fill("{open} goes into one.");
                 self.show_notice(format!("{count} ensembles have {path}: {way}"));
             }
-            Sought::Nowhere(0) => self.show_failure(format!("No ensemble has a lock at {path}.")),
+            Sought::Nowhere(0) => self.show_hint(format!("No ensemble has a lock at {path}.")),
             Sought::Nowhere(unseen) => {
                 let unseen = plural(unseen, "ensemble", "ensembles");
-                self.show_failure(format!("No lock is known at {path}; {unseen} cannot be seen."));
+                self.show_hint(format!("No lock is known at {path}; {unseen} cannot be seen."));
             }
         }
         update.redraw = true;

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::tui::app::contend::clients::FleetComparison;
 use crate::tui::keymap::{Bindings, Command};
-use crate::tui::page::{Columns, PageWriter, Tone};
+use crate::tui::page::{Columns, PageWriter, Sign, Tone};
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_lab::contend::{ClientId, ClientStatus};
@@ -224,6 +224,17 @@ impl App {
         self.footer.prompt.as_ref()
     }
 
+    /// Says why nothing is known about the clients, with the key of the screen that tells more;
+    /// `None` when a server lists them, or none has answered yet.
+    pub fn unheard(&self) -> Option<String> {
+        let (table, servers) = (self.world().table(), self.settings.bindings.name(Command::Go(Screen::Servers)));
+        if !self.settings.asks_servers {
+            return Some(format!("not asked: {servers}"));
+        }
+        let answered = table.view().members.iter().any(|member| member.answered_at.is_some() || member.error.is_some());
+        (answered && !table.clients().has_listed_clients()).then(|| format!("not told: {servers}"))
+    }
+
     pub fn notice(&self) -> Option<&Notice> {
         self.footer.notice.as_ref()
     }
@@ -235,7 +246,7 @@ impl App {
 
     /// The list that has the keys; `None` when a text has them.
     pub(super) fn focused_list(&self) -> Option<&'static dyn List<App>> {
-        self.navigation.screen.list().filter(|_| self.navigation.pane == Pane::List)
+        self.navigation.screen.list().filter(|_| self.navigation.pane == Pane::List && self.layout.is_some())
     }
 
     /// The next pane; after the last one, the first.
@@ -303,16 +314,20 @@ impl App {
     }
 
     pub(super) fn show_notice(&mut self, text: String) {
-        self.footer.notice = Some(Notice::new(text, false, self.wall));
+        self.footer.notice = Some(Notice::new(text, Sign::Done, self.wall));
     }
 
     pub(super) fn show_failure(&mut self, text: String) {
-        self.footer.notice = Some(Notice::new(text, true, self.wall));
+        self.footer.notice = Some(Notice::new(text, Sign::Bad, self.wall));
+    }
+
+    pub(super) fn show_hint(&mut self, text: String) {
+        self.footer.notice = Some(Notice::new(text, Sign::Ask, self.wall));
     }
 
     /// Shows why a command is not carried out.
     pub(super) fn refuse(&mut self, why: String) -> Update {
-        self.show_failure(why);
+        self.show_hint(why);
         Update::redraw()
     }
 

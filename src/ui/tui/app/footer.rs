@@ -11,6 +11,7 @@ use tui_input::{Input, InputRequest};
 
 use super::Key;
 use crate::tui::keymap::FixedKey;
+use crate::tui::page::Sign;
 use lockscope_base::znode::{Timestamp, ZnodePath};
 use lockscope_model::queue::LockName;
 
@@ -208,8 +209,8 @@ const SHORT_NOTICE_LENGTH: usize = 80;
 pub struct Notice {
     /// The sentence. May contain text from znodes.
     pub text: String,
-    /// Whether the notice reports a failure.
-    pub failed: bool,
+    /// `Done`, `Bad`, or `Ask` where nothing is wrong but something cannot be done here.
+    pub sign: Sign,
     pub(super) until: Timestamp,
     /// The deleted node that the notice reports, with its lock. The new holder is added to the
     /// notice once the observer has seen the deletion.
@@ -217,9 +218,9 @@ pub struct Notice {
 }
 
 impl Notice {
-    pub(super) fn new(text: String, failed: bool, now: Timestamp) -> Self {
+    pub(super) fn new(text: String, sign: Sign, now: Timestamp) -> Self {
         let stays = if text.len() > SHORT_NOTICE_LENGTH { LONG_NOTICE_TIME } else { SHORT_NOTICE_TIME };
-        Self { text, failed, until: now.plus(stays), freed: None }
+        Self { text, sign, until: now.plus(stays), freed: None }
     }
 }
 

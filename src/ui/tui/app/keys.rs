@@ -236,13 +236,13 @@ impl App {
         }
         match named(name, self.navigation.screen, &self.settings.bindings) {
             Ok(entry) if argument.is_some() && entry.argument.is_none() => {
-                self.show_failure(format!("`{}` takes nothing after it.", entry.name));
+                self.show_hint(format!("`{}` takes nothing after it.", entry.name));
             }
             Ok(entry) if entry.command == Command::Tag && argument.is_some() && self.screen() == Screen::Locks => {
                 return self.run(entry.command, argument);
             }
             Ok(entry) if !self.navigation.screen.has(entry.command) => {
-                self.show_failure(format!("`{}` does nothing on this screen.", entry.name));
+                self.show_hint(format!("`{}` does nothing on this screen.", entry.name));
             }
             Ok(entry) => return self.run(entry.command, argument),
             Err(error) => self.show_failure(error.sentence(&self.settings.bindings)),

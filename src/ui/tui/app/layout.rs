@@ -15,6 +15,14 @@ const MIN_LIST_HEIGHT: u16 = 6;
 /// Lines of a list besides its rows: its border and its titles.
 const LIST_FRAME: u16 = 3;
 
+/// Minimum columns of a terminal with a box beside the list, and the minimum and maximum columns of
+/// that box.
+const MIN_WIDTH_WITH_BESIDE: u16 = 110;
+const BESIDE_WIDTHS: (u16, u16) = (42, 64);
+
+/// Minimum lines of the box below a list that keeps its rows.
+const MIN_SIDE_HEIGHT: u16 = 4;
+
 /// Minimum lines of the body that leave room for a box below a list.
 const MIN_BODY_WITH_SIDE: u16 = 12;
 
@@ -37,6 +45,10 @@ pub struct Wishes {
     /// Whether that box takes all lines that the rows leave free. True where the box shows the
     /// whole sentence of a row that the list cuts off.
     pub side_fills: bool,
+    /// Rows that the list keeps before the box below it gets more than [`MIN_SIDE_HEIGHT`] lines.
+    pub least_rows: u16,
+    /// Columns of the box beside the list; 0 when there is none.
+    pub beside: u16,
 }
 
 /// A rectangle of the terminal, in columns and lines.
@@ -58,6 +70,7 @@ pub struct Area {
 /// overlaps                     a few lines, only on Contend, when two clients thought they held
 /// main: a box with the list    the remaining lines
 /// side: a box below it         Locks: findings, recent events or the graph; others: details
+/// beside: a box on the right   the selected lock, in a wide terminal; as high as both
 /// caption                      a few lines, only during the tour or a replay
 /// footer                       1 line
 /// ```
@@ -77,6 +90,8 @@ pub struct Layout {
     pub main: Area,
     /// The box below the list; no lines when there is none.
     pub side: Area,
+    /// The box to the right of the list and of the box below it; no lines when there is none.
+    pub beside: Area,
     /// The tour's caption with its scene and step, or the bar of a recording; no lines when there
     /// is neither.
     pub caption: Area,
@@ -104,14 +119,17 @@ impl Layout {
         let overlaps = line(fleets.y + fleets.height, wishes.overlaps.min(room));
         let body = line(overlaps.y + overlaps.height, body.height - fleets.height - overlaps.height);
         let below = side_height(body.height, &wishes);
+        let left = width.saturating_sub(wishes.beside);
+        let beside = if wishes.beside > 0 { body.height } else { 0 };
         Some(Self {
             header: line(0, 1),
             tabs: line(1, 1),
             banner,
             fleets,
             overlaps,
-            main: line(body.y, body.height - below),
-            side: line(body.y + body.height - below, below),
+            main: Area { width: left, ..line(body.y, body.height - below) },
+            side: Area { width: left, ..line(body.y + body.height - below, below) },
+            beside: Area { x: left, width: width - left, ..line(body.y, beside) },
             caption: line(height - 1, caption),
             footer: line(height - 1 + caption, 1),
         })
@@ -127,6 +145,12 @@ impl Layout {
     /// line of titles.
     pub fn rows(&self) -> (u16, usize) {
         (self.main.y + 2, usize::from(self.main.height.saturating_sub(3)))
+    }
+
+    /// The width of a box beside the list; 0 where there is no room for it.
+    pub fn beside_width(width: u16) -> u16 {
+        let (least, most) = BESIDE_WIDTHS;
+        if width < MIN_WIDTH_WITH_BESIDE { 0 } else { (width / 20 * 7).clamp(least, most) }
     }
 
     /// The width of each of the panes below the list.
@@ -155,6 +179,8 @@ fn side_height(body: u16, wishes: &Wishes) -> u16 {
     }
     let list = u16::try_from(wishes.rows).unwrap_or(u16::MAX).saturating_add(LIST_FRAME).max(MIN_LIST_HEIGHT);
     let most = (body / 2).max(body.saturating_sub(list)).min(body - MIN_LIST_HEIGHT);
+    let kept = body.saturating_sub(list.min(wishes.least_rows + LIST_FRAME));
+    let most = if wishes.least_rows > 0 && kept >= MIN_SIDE_HEIGHT { most.min(kept) } else { most };
     let free = if wishes.side_fills { body.saturating_sub(list) } else { 0 };
     wanted.max(least).min(most).max(free)
 }
@@ -178,9 +204,14 @@ mod tests {
             for (height, rows) in (MIN_TERMINAL.1..90).flat_map(|height| [0, 3, 20, 9999].map(|rows| (height, rows))) {
                 for side in [(0, 0), (5, 5), (6, 11), (6, 50)] {
                     let (caption, fleets) = (height % 6, height % 2 == 0);
-                    let wishes = Wishes { banner, caption, fleets, overlaps, rows, side, side_fills: fleets };
+                    let (least_rows, beside) = (height % 3 * 7, height % 5 * 9);
+                    let side_fills = fleets;
+                    let wishes =
+                        Wishes { banner, caption, fleets, overlaps, rows, side, side_fills, least_rows, beside };
                     let layout = Layout::of((80, height), wishes).unwrap();
-                    let Layout { header, tabs, banner, fleets, overlaps, main, side, caption, footer } = layout;
+                    let Layout { header, tabs, banner, fleets, overlaps, main, side, beside, caption, footer } = layout;
+                    assert_eq!((main.width, main.y), (80 - beside.width, beside.y));
+                    assert!([0, main.height + side.height].contains(&beside.height));
                     let mut next = 0;
                     for part in [header, tabs, banner, fleets, overlaps, main, side, caption, footer] {
                         assert_eq!(part.y, next, "{wishes:?} {height} {part:?}");
@@ -199,6 +230,15 @@ mod tests {
         assert_eq!(Layout::of((80, 24), wishes).unwrap().side.height, 14);
         let long = Wishes { rows: 5000, ..wishes };
         assert_eq!(Layout::of((80, 24), long).unwrap().side.height, 10, "half of what there is");
+    }
+
+    #[test]
+    fn a_list_keeps_its_rows_where_there_is_room_for_a_box_below_it() {
+        let wishes = Wishes { rows: 5000, side: (5, 9), least_rows: 14, ..Wishes::default() };
+        let rows = |height, wishes| Layout::of((80, height), wishes).unwrap().rows().1;
+        assert_eq!([rows(24, wishes), rows(30, wishes), rows(50, wishes)], [14, 15, 35]);
+        assert_eq!(rows(24, Wishes { rows: 5, ..wishes }), 9, "the box takes what few rows leave");
+        assert_eq!(rows(20, wishes), 6, "a low terminal shares its lines");
     }
 
     #[test]

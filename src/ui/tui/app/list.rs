@@ -257,6 +257,66 @@ impl<O: ListOrder> Sorting<O> {
     }
 }
 
+/// What a cell asks of its column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellNeed {
+    /// No more than the column has.
+    Nothing,
+    /// As many columns of the terminal as it takes to tell rows apart.
+    Columns(usize),
+    /// A text that says little if all rows have the same. Empty where nothing need be said of it.
+    Alike(&'static str),
+    /// A value that the reader needs to see.
+    Differs,
+}
+
+/// What the rows that were visible so far need of one column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ColumnNeed {
+    columns: u16,
+    alike: Option<&'static str>,
+    differs: bool,
+}
+
+/// What the rows that were visible so far need of the columns. It only grows while the same list is
+/// shown in the same width, so columns do not flicker as values change.
+#[derive(Clone, Debug, Default)]
+pub struct ColumnNeeds {
+    /// The needs of each column, in their order.
+    columns: Vec<ColumnNeed>,
+    /// The number of rows that were looked at at once.
+    rows: usize,
+}
+
+impl ColumnNeeds {
+    fn add(&mut self, at: usize, need: CellNeed) {
+        let Some(column) = self.columns.get_mut(at) else { return };
+        match need {
+            CellNeed::Nothing => {}
+            CellNeed::Columns(columns) => {
+                column.columns = column.columns.max(u16::try_from(columns).unwrap_or(u16::MAX));
+            }
+            CellNeed::Alike(text) => {
+                column.differs |= column.alike.is_some_and(|alike| alike != text);
+                column.alike = Some(text);
+            }
+            CellNeed::Differs => column.differs = true,
+        }
+    }
+
+    /// The columns of the terminal that the column at this position needs.
+    pub fn of(&self, at: usize) -> u16 {
+        self.columns.get(at).map_or(0, |column| column.columns)
+    }
+
+    /// What all rows say in the column at this position; `None` when they differ, or when there is
+    /// one row only.
+    fn alike(&self, at: usize) -> Option<&'static str> {
+        let column = self.columns.get(at).filter(|column| self.rows > 1 && !column.differs)?;
+        column.alike
+    }
+}
+
 /// The rows, columns and orders of one list.
 pub trait ListScreen<A>: Sync {
     /// The identity of a row, which stays the same when the row moves.
@@ -280,7 +340,39 @@ pub trait ListScreen<A>: Sync {
     }
     /// Places the columns that fit into `width`.
     fn place(&self, app: &A, width: u16) -> Vec<Placed<Self::Column>> {
-        place(&choose(self.columns(), self.chosen(app)), MARK_WIDTH, width)
+        place(&self.fitted(app), MARK_WIDTH, width)
+    }
+    /// Returns what the visible rows need of the columns; `None` in a list that has no such columns.
+    fn needs<'a>(&self, _: &'a A) -> Option<&'a ColumnNeeds> {
+        None
+    }
+    /// Returns what a row needs of a column.
+    fn need(&self, _: &A, _: &Self::Row<'_>, _: Self::Column) -> CellNeed {
+        CellNeed::Nothing
+    }
+    /// Returns the columns with what the visible rows need, without those that are folded into the
+    /// title.
+    fn fitted(&self, app: &A) -> Vec<Column<Self::Column>> {
+        let mut columns = choose(self.columns(), self.chosen(app));
+        // The user's own choice comes before what the rows need.
+        let Some(needs) = self.needs(app).filter(|_| self.chosen(app).is_none()) else { return columns };
+        let folded = self.folded(app);
+        columns.retain(|column| !folded.iter().any(|(title, _)| *title == column.name()));
+        for column in &mut columns {
+            let at = self.columns().iter().position(|known| known.key == column.key);
+            column.need = at.map_or(0, |at| needs.of(at));
+        }
+        columns
+    }
+    /// Returns the columns that say the same in all rows, by name, and what they say. Columns that
+    /// the user chose or that sort the list are not folded.
+    fn folded(&self, app: &A) -> Vec<(String, &'static str)> {
+        let Some(needs) = self.needs(app).filter(|_| self.chosen(app).is_none()) else { return Vec::new() };
+        let sorts = |column: &Column<Self::Column>| {
+            self.order(app).zip(self.order_by(column.key)).is_some_and(|(sorting, order)| sorting.has(order))
+        };
+        let columns = self.columns().iter().enumerate().filter(|(_, column)| !sorts(column));
+        columns.filter_map(|(at, column)| Some((column.name(), needs.alike(at)?))).collect()
     }
     /// Matches the texts of a row against a search, in a list that is searched instead of filtered.
     fn search(&self, _: &A, _: &Self::Row<'_>, _: &mut Matching<'_>) {}
@@ -355,6 +447,8 @@ pub trait List<A>: Sync {
     fn go_to_end(&self, app: &mut A, last: bool);
     /// Re-anchors the selection after rows came, went or moved.
     fn reanchor(&self, app: &mut A, height: usize);
+    /// Adds what the `height` visible rows need of the columns.
+    fn measure(&self, app: &A, height: usize, needs: &mut ColumnNeeds);
     /// Selects the row on a visible line.
     fn press(&self, app: &mut A, line: usize) -> Pressed;
     fn filter<'a>(&self, app: &'a A) -> Option<&'a Filter>;
@@ -455,6 +549,23 @@ impl<A, S: ListScreen<A>> List<A> for S {
 
     fn reanchor(&self, app: &mut A, height: usize) {
         with(self, app, |cursor, rows| cursor.reanchor(rows, height));
+    }
+
+    fn measure(&self, app: &A, height: usize, needs: &mut ColumnNeeds) {
+        if self.needs(app).is_none() {
+            return;
+        }
+        let (top, len) = (self.cursor(app).top(), self.rows(app).len());
+        needs.columns.resize(self.columns().len(), ColumnNeed::default());
+        needs.rows = len;
+        for row in (top..len.min(top + height)).filter_map(|rank| self.row(app, rank)) {
+            for (at, column) in self.columns().iter().enumerate() {
+                // The others cannot change what is known of the column.
+                if !needs.columns[at].differs {
+                    needs.add(at, self.need(app, &row, column.key));
+                }
+            }
+        }
     }
 
     fn press(&self, app: &mut A, line: usize) -> Pressed {

@@ -14,7 +14,7 @@
 //! up:
 //!
 //! 1. `facts`: questions to the state, and notices in the footer.
-//! 2. `pages`: texts, and the layout.
+//! 2. `pages`: texts, and the layout; `measure`: what the visible rows need.
 //! 3. `navigation`: moving in a list or a text, searching, opening, and the way back from screen to
 //!    screen.
 //! 4. What a command does: `contend::acts`, `past`, `delete::acts`, then `actions`, which
@@ -39,11 +39,13 @@ mod facts;
 mod filter;
 mod footer;
 mod found;
+mod help;
 mod keys;
 mod known;
 mod layout;
 mod list;
 mod lists;
+mod measure;
 mod navigation;
 mod noted;
 mod own_output;
@@ -52,6 +54,7 @@ mod past;
 mod screens;
 mod settings;
 mod shown;
+mod small;
 mod timeline;
 mod tour;
 mod tree;
@@ -98,10 +101,11 @@ pub use found::{FoundLocks, FoundPlace};
 pub use keys::Hint;
 pub use known::KnownFindings;
 pub use layout::{Area, Layout, MIN_TERMINAL};
-pub use list::{Cursor, Directed, FixedOrder, ListOrder, ListScreen, Rows, Sorting};
-pub use lists::locks::{LockOrder, LockRows, SortedLocks, VanishedLock};
+pub use list::{CellNeed, ColumnNeeds, Cursor, Directed, FixedOrder, ListOrder, ListScreen, Rows, Sorting};
+pub use lists::locks::{ASSUMED, LEADER, LockRows, LockStyle, VanishedLock};
 pub use lists::queue::{QueueRows, TimelineRows};
 pub use lists::sessions::{SessionDetail, SessionOrder, SessionPlace, SessionRows, SessionWatches};
+pub use lists::sorted_locks::{LockOrder, SortedLocks};
 pub use lists::waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use lists::{
     AuditColumn, AuditEntries, ClientColumn, Clients, EnsembleColumn, Ensembles, HistoryColumn, HistoryId, HistoryList,
@@ -285,11 +289,13 @@ impl App {
             self.arrange();
             self.wrap_output();
             self.reanchor();
+            self.measure();
         }
         if before.0 != self.navigation.screen {
             self.offer_import();
         }
-        let wanted = match (self.shown.is_live(), self.screen().entry().shows_watchers) {
+        let has_watches = self.screen().entry().shows_watchers || self.layout.is_some_and(|it| it.beside.height > 0);
+        let wanted = match (self.shown.is_live(), has_watches) {
             (false, _) => WatchersWanted::Never,
             // Any lock may have a head that waits itself, which its watches alone tell.
             (true, false) => WatchersWanted::AtPace,

@@ -15,9 +15,11 @@ use super::list::{Find, List, places_from};
 use super::lists::HistoryId;
 use super::lists::sessions::SessionPlace;
 use super::lists::waits::WaitId;
+use super::measure::{NeedsOf, ShortNames};
 use super::pages::SideOf;
 use super::{
-    App, Cursor, Effect, EnsembleListId, Filter, OpenNode, Pane, PromptPurpose, Rows, Screen, TimelineEntry, Update,
+    App, ColumnNeeds, Cursor, Effect, EnsembleListId, Filter, OpenNode, Pane, PromptPurpose, Rows, Screen,
+    TimelineEntry, Update,
 };
 use crate::tui::keymap::FixedKey;
 use crate::tui::page::{Line, Scroll};
@@ -40,12 +42,24 @@ pub struct Navigation {
     pub search: TextSearch,
     /// The last height of the box below the list, and what this height belongs to.
     pub side: Option<(SideOf, u16)>,
+    /// What the visible rows need of the list's columns, and what this belongs to.
+    pub needs: ColumnNeeds,
+    pub needs_of: Option<NeedsOf>,
+    /// The names of the visible locks, if some are too long for their column.
+    pub short_names: ShortNames,
+    /// The number of waiters in the longest visible queue.
+    pub longest_queue: usize,
     pub attention: Attention,
     /// Whether the user asked for the graph of watch events below Locks.
     pub shows_graph: bool,
 }
 
 impl Navigation {
+    /// The screen to which the key for back returns.
+    pub fn screen_before(&self) -> Option<Screen> {
+        self.way_back.0.back().map(|place| place.subject.screen)
+    }
+
     /// Shows a screen with the keys on its list.
     pub fn show(&mut self, screen: Screen) {
         self.go_to_pane(Pane::List);
@@ -87,6 +101,10 @@ impl Default for Navigation {
             scroll: Scroll::default(),
             search: TextSearch::default(),
             side: None,
+            needs: ColumnNeeds::default(),
+            needs_of: None,
+            short_names: ShortNames::default(),
+            longest_queue: 0,
             attention: Attention::default(),
             shows_graph: false,
         }
@@ -240,17 +258,17 @@ impl App {
     pub(super) fn looked_for(&mut self, text: &str) {
         let filter = Filter::new(text);
         if let Some(wrong) = filter.wrong() {
-            self.show_failure(wrong.to_owned());
+            self.show_hint(wrong.to_owned());
             self.look_for("");
         } else if self.is_searched() && self.is_narrowed() && self.find(Find::Here).is_none() {
-            self.show_failure(format!("Nothing here matches {text}."));
+            self.show_hint(format!("Nothing here matches {text}."));
         }
     }
 
     /// Goes to the next or the previous match, wrapping around.
     pub(super) fn go_to_match(&mut self, step: Find) {
         if !self.is_narrowed() {
-            return self.show_failure(
+            return self.show_hint(
                 self.settings
                     .bindings
                     .fill("There is no search yet: {filter} takes a text, and {next-match} goes to the next match."),
@@ -261,13 +279,13 @@ impl App {
             let at = self.focused_list().and_then(|list| list.at(self));
             self.step(if step == Find::Next { 1 } else { -1 });
             if at == self.focused_list().and_then(|list| list.at(self)) {
-                self.show_notice("There is no further match in this direction.".to_owned());
+                self.show_hint("There is no further match in this direction.".to_owned());
             }
             return;
         }
         match self.find(step) {
-            None => self.show_failure(format!("Nothing here matches {}.", self.highlighted().text())),
-            Some(true) => self.show_notice("The search continued at the other end.".to_owned()),
+            None => self.show_hint(format!("Nothing here matches {}.", self.highlighted().text())),
+            Some(true) => self.show_hint("The search continued at the other end.".to_owned()),
             Some(false) => {}
         }
     }
@@ -415,7 +433,7 @@ impl App {
     /// Opens a lock, and selects the session's node in it if there is one.
     pub(super) fn open_for(&mut self, lock: Option<LockId>, session: Option<SessionId>) {
         let Some(lock) = lock.filter(|lock| self.world().table().lock(*lock).is_some()) else {
-            return self.show_failure("That lock is gone.".to_owned());
+            return self.show_hint("That lock is gone.".to_owned());
         };
         self.open_lock(lock);
         let node = self.world().open_lock().and_then(|queue| {
@@ -453,7 +471,7 @@ impl App {
     pub(super) fn open_path(&mut self, path: Option<&str>) {
         let Some(text) = path else {
             let complete = FixedKey::Complete.name();
-            self.show_failure(format!("Name the lock: `:lock PATH`; {complete} completes the path."));
+            self.show_hint(format!("Name the lock: `:lock PATH`; {complete} completes the path."));
             return;
         };
         let (text, name) = text.split_once(' ').map_or((text, None), |(path, name)| (path, Some(name.trim())));
@@ -461,7 +479,7 @@ impl App {
             Err(error) => self.show_failure(error.to_string()),
             Ok(path) => match self.world().table().find(&path, name) {
                 Some(id) => self.open_lock(id),
-                None => self.show_failure(format!("No lock is known at {path}.")),
+                None => self.show_hint(format!("No lock is known at {path}.")),
             },
         }
     }
@@ -651,7 +669,7 @@ impl App {
         match self.navigation.screen {
             Screen::Locks => self.open_selected(),
             _ if self.navigation.open.is_some() => self.go(Screen::Queue),
-            _ => self.show_failure("Select a lock in Locks first.".to_owned()),
+            _ => self.show_hint("Select a lock in Locks first.".to_owned()),
         }
     }
 
@@ -684,7 +702,7 @@ impl App {
             }
         }
         if self.opened().is_none() {
-            return self.show_failure("Select a lock in Locks first.".to_owned());
+            return self.show_hint("Select a lock in Locks first.".to_owned());
         }
         if self.screen() != Screen::History {
             self.cursors.history = Cursor::last();

@@ -66,7 +66,7 @@ impl App {
         let Some(argument) = argument else {
             self.footer.ask(PromptPurpose::Command, &format!("mute {OFFERED} "));
             let findings = plural(findings.len(), "finding", "findings");
-            self.show_notice(format!("Mutes {findings}: for that time, or until `cleared`; then a note."));
+            self.show_hint(format!("Mutes {findings}: for that time, or until `cleared`; then a note."));
             return Update::redraw();
         };
         let (until, note) = match self.wish(argument, true) {

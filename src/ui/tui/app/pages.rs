@@ -13,21 +13,22 @@ use super::screens::Content;
 use super::timeline::{Lately, News, TimelineSpan};
 use super::{
     App, Area, Deletion, EnsembleNews, HistoryList, Key, Layout, ListScreen, ListedEvent, NodeRead, Pane,
-    PromptPurpose, Screen, TimelineEntry, TimelineList, Update, WatchedEnsembles,
+    PromptPurpose, Rows, Screen, TimelineEntry, TimelineList, Update, WatchedEnsembles,
 };
-use crate::tui::keymap::{Command, CommandEntry, FixedKey, command_groups};
+use crate::tui::keymap::{Command, FixedKey};
 use crate::tui::page::below_lists::{LatelyNews as ShownNews, ShownLately, ShownLeader, ShownSpan};
 use crate::tui::page::node::ReadNode;
 use crate::tui::page::session::{OwnedNodes, SessionEvent, ShownSession};
 use crate::tui::page::{
-    BORDER, Columns, Focus, Line, Page, PageWriter, Sign, Tone, banner, below_lists, deletion, details, entries, help,
-    node, servers, session, test_clients,
+    BORDER, Columns, Focus, Line, Page, PageWriter, Tone, banner, below_lists, deletion, details, entries, node,
+    servers, session, test_clients,
 };
 use lockscope_base::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 use lockscope_lab::demo::TourStep;
-use lockscope_model::queue::{ConnectionState, Contender, LockEvent, LockId, LockQueue};
-use lockscope_model::text::human::{count, plural};
-use lockscope_model::text::{Keep, cut};
+use lockscope_model::diagnose::OwnerState;
+use lockscope_model::queue::{ConnectionState, Contender, ContenderState, LockEvent, LockId, LockQueue};
+use lockscope_model::text::human::{count, countdown, plural};
+use lockscope_model::text::{Keep, cut, fit};
 
 /// Lines of the list that stay visible above a plan, unless the terminal is low.
 const MIN_LIST_LINES: u16 = 6;
@@ -70,7 +71,7 @@ pub const PAST_BAR_HEIGHT: u16 = 2;
 impl App {
     /// The text pages of the screen, without the popup.
     pub fn pages(&self) -> Vec<ShownPage> {
-        let Some(layout) = self.layout() else { return Vec::new() };
+        let Some(layout) = self.layout() else { return self.small_page().into_iter().collect() };
         let entry = self.navigation.screen.entry();
         if let Content::Text(write) = entry.content {
             return vec![self.scrolled_page(write(self, layout.main), layout.main, Focus::Alone)];
@@ -262,37 +263,6 @@ impl App {
         }
     }
 
-    pub(super) fn help_page(&self, area: Area) -> Page {
-        let mut page = self.writer(help::COLUMNS, area);
-        let bindings = &self.settings.bindings;
-        let groups = command_groups().map(|group| {
-            let is_shown = |entry: &&CommandEntry| match entry.command {
-                Command::Go(Screen::Ensembles) => self.ensembles().is_some(),
-                Command::Go(Screen::Output) => !self.settings.commands.is_empty(),
-                _ => true,
-            };
-            let commands = group.commands.iter().filter(is_shown).map(|entry| help::CommandHelp {
-                keys: bindings
-                    .keys(entry)
-                    .iter()
-                    .map(|key| key.label(self.settings.ascii))
-                    .collect::<Vec<_>>()
-                    .join(" "),
-                name: match entry.argument {
-                    Some(argument) => format!(":{} {}", entry.name, argument.shown),
-                    None => format!(":{}", entry.name),
-                },
-                help: bindings.help(entry),
-            });
-            (group.title, commands.collect())
-        });
-        let own = (!self.settings.commands.is_empty()).then(|| ("Your commands", self.settings.own_help()));
-        help::write_help(&mut page, groups.chain(own), |text| bindings.fill(text));
-        let mut page = Page::new("Help", help::COLUMNS, page.lines());
-        page.title.push((format!("lockscope {}", env!("CARGO_PKG_VERSION")), Tone::Dim));
-        page
-    }
-
     pub(super) fn unreadable_page(&self, area: Area) -> Page {
         let places = self.world().table().unreadable();
         let mut page = self.writer(Columns::TEXT, area);
@@ -348,15 +318,15 @@ impl App {
         }
     }
 
-    /// A notice that is too long for the footer; `None` while a prompt is open.
+    /// A notice that is too long for one line; `None` while a prompt is open.
     fn notice_page(&self, area: Area) -> Option<Page> {
         let notice = self.footer.notice.as_ref().filter(|_| self.footer.prompt.is_none() && !self.notice_fits())?;
         let mut page = self.writer(Columns::SIGNS, area);
-        page.add(Some(if notice.failed { Sign::Bad } else { Sign::Done }), None, &notice.text, Tone::Text);
+        page.add(Some(notice.sign), None, &notice.text, Tone::Text);
         Some(Page { title: Vec::new(), ..Page::new("", Columns::SIGNS, page.lines()) })
     }
 
-    /// Whether the notice fits into the footer.
+    /// Whether the notice fits into the line above the footer.
     pub fn notice_fits(&self) -> bool {
         self.footer.notice.as_ref().is_none_or(|notice| {
             let mut page = PageWriter::new(Columns::SIGNS, self.size.0, self.charset());
@@ -365,6 +335,12 @@ impl App {
         })
     }
 }
+
+/// Rows that Locks keeps above the box below it.
+const LEAST_LOCKS: u16 = 14;
+
+/// Maximum number of locks for whose lanes the box below Locks leaves room.
+const MAX_LOCKS_WITH_LANES: usize = 20;
 
 /// Minimum lines of a text below a list.
 const MIN_TEXT_HEIGHT: u16 = 6;
@@ -379,7 +355,9 @@ impl App {
     pub(super) fn arrange(&mut self) {
         let mut wishes = self.wishes();
         if self.screen() == Screen::Locks {
-            wishes.side = self.below_locks_wish(Layout::left_below_rows(self.size.1, &wishes));
+            // Recent events leave room for the lanes of the locks.
+            let rows = if wishes.rows > MAX_LOCKS_WITH_LANES { wishes.rows } else { wishes.rows * 2 + 2 };
+            wishes.side = self.below_locks_wish(Layout::left_below_rows(self.size.1, &Wishes { rows, ..wishes }));
         }
         let lock = self.world().open_lock().map(lockscope_model::queue::LockQueue::id);
         let of = (self.screen(), self.size, lock, self.only_pane(self.size.0));
@@ -403,7 +381,15 @@ impl App {
             rows: self.screen().list().map_or(0, |list| list.len(self)),
             side: self.side_wish(),
             side_fills: matches!(self.screen(), Screen::Ensembles | Screen::Timeline | Screen::History),
+            least_rows: if self.screen() == Screen::Locks { LEAST_LOCKS } else { 0 },
+            beside: self.beside_width(),
         }
+    }
+
+    /// Columns of the selected lock beside Locks; 0 where there is no room for it.
+    fn beside_width(&self) -> u16 {
+        let has_lock = self.screen() == Screen::Locks && self.world().lock_rows().len() > 0;
+        if has_lock { Layout::beside_width(self.size.0) } else { 0 }
     }
 
     fn side_wish(&self) -> (u16, u16) {
@@ -435,31 +421,23 @@ impl App {
         Page { stale: !self.shows_truth(), ..Page::new(title, Columns::FACTS, page.lines()) }
     }
 
+    /// Says that the first holder's session is ending, which the checks have not looked at yet.
+    fn dying_holder(&self, lock: &LockQueue) -> Option<String> {
+        let row = lock.row(0).filter(|row| row.state == ContenderState::Holds)?;
+        let table_at = self.world().table_at(self.now());
+        let facts = table_at.facts(lock, &row);
+        let when = facts.expires_in.map_or_else(String::new, |left| format!(" and expires in {}", countdown(left)));
+        let dying = matches!(facts.owner, OwnerState::Expiring | OwnerState::Ghost);
+        dying.then(|| format!("{} holds, but is not connected{when}.", table_at.who(row.contender)))
+    }
+
     pub(super) fn findings_page(&self, area: Area) -> Page {
         let world = self.world();
         let mut page = self.writer(Columns::SIGNS, area);
         let mut number = 0;
         if let Some(lock) = world.open_lock() {
             let selected = world.queue_rows().row(self.contender_cursor().rank()).map(|row| &*row.contender.node);
-            let found: Vec<_> = world.diagnosis().of(lock.id()).collect();
-            number = found.len();
-            if found.is_empty() {
-                let servers = self.settings.asks_servers.then(|| &**world.table().view());
-                let why = self.settings.bindings.name(Command::Go(Screen::Servers));
-                let open = world.open_checks_of(lock.id());
-                below_lists::write_no_finding(&mut page, self.shows_truth(), open, servers, &why);
-            } else {
-                below_lists::write_lock_findings(
-                    &mut page,
-                    found,
-                    selected,
-                    |of| self.known_since(of),
-                    self.settings.utc,
-                );
-            }
-            if let Some(starved) = self.starved(lock) {
-                page.sentence(&starved, Tone::Text);
-            }
+            number = self.write_diagnosis(&mut page, lock, selected);
             // When both panes are visible, the details beside this page say it.
             let holder = lock.first_holder().filter(|_| self.only_pane(self.size.0).is_some());
             if let Some(unseen) = holder.and_then(|holder| self.unseen_before(lock, holder)) {
@@ -474,21 +452,45 @@ impl App {
         page
     }
 
-    /// The findings of the lock that is selected in Locks; `None` when there are none.
-    fn selected_lock_page(&self, width: u16) -> Option<Page> {
+    /// Writes the findings of a lock, or that there is none. Returns their number.
+    fn write_diagnosis(&self, page: &mut PageWriter, lock: &LockQueue, selected: Option<&str>) -> usize {
         let world = self.world();
-        let lock = world.table().lock(self.cursors.locks.selected(world.locks())?)?;
         let found: Vec<_> = world.diagnosis().of(lock.id()).collect();
-        if found.is_empty() {
-            return None;
+        let number = found.len();
+        if let Some(dying) = self.dying_holder(lock).filter(|_| found.is_empty() && self.shows_truth()) {
+            page.sentence(&dying, Tone::Unsure);
+        } else if found.is_empty() {
+            let servers = self.settings.asks_servers.then(|| &**world.table().view());
+            let why = self.settings.bindings.name(Command::Go(Screen::Servers));
+            let open = world.open_checks_of(lock.id());
+            below_lists::write_no_finding(page, self.shows_truth(), open, servers, &why);
+        } else {
+            below_lists::write_lock_findings(page, found, selected, |of| self.known_since(of), self.settings.utc);
         }
-        let mut page = self.writer(Columns::SIGNS, Area { width, ..Area::default() });
-        below_lists::write_lock_findings(&mut page, found, None, |of| self.known_since(of), self.settings.utc);
         if let Some(starved) = self.starved(lock) {
             page.sentence(&starved, Tone::Text);
         }
-        let mut page = Page { stale: !self.shows_truth(), ..Page::new("Diagnosis", Columns::SIGNS, page.lines()) };
-        page.title.push((lock.path().to_string(), Tone::Text));
+        number
+    }
+
+    /// The diagnosis of a lock in a box of that width.
+    pub fn lock_diagnosis(&self, lock: &LockQueue, width: u16) -> Page {
+        let mut page = self.writer(Columns::SIGNS, Area { width, ..Area::default() });
+        self.write_diagnosis(&mut page, lock, None);
+        Page { stale: !self.shows_truth(), ..Page::new("Diagnosis", Columns::SIGNS, page.lines()) }
+    }
+
+    /// The findings of the lock that is selected in Locks; `None` when there are none, or when they
+    /// stand beside the list.
+    fn selected_lock_page(&self, width: u16) -> Option<Page> {
+        let world = self.world();
+        let lock = world.table().lock(self.cursors.locks.selected(world.locks())?)?;
+        if self.beside_width() > 0 || world.diagnosis().worst(lock.id()).is_none() {
+            return None;
+        }
+        let mut page = self.lock_diagnosis(lock, width);
+        let path = fit(lock.path().as_str(), usize::from(width.saturating_sub(20)), Keep::End, self.charset());
+        page.title.push((path, Tone::Text));
         page.title.extend(self.as_of());
         Some(page)
     }
@@ -515,14 +517,18 @@ impl App {
         if self.navigation.shows_graph {
             return None;
         }
-        let found = self.selected_lock_page(area.width);
+        let mut found = self.selected_lock_page(area.width);
+        let room = usize::from(area.height.saturating_sub(BORDER));
+        if let Some(page) = &mut found {
+            below_lists::bring_remedy_in_sight(&mut page.lines, room, self.charset());
+        }
         found.or_else(|| (!self.prefers_graph()).then(|| self.lately_page(area)).flatten())
     }
 
     /// The minimum and the wanted height of that box, in lines. `left` is the number of lines that
     /// the rows leave free.
     fn below_locks_wish(&self, left: u16) -> (u16, u16) {
-        let width = self.size.0;
+        let width = self.size.0 - self.beside_width();
         let wrong = self.selected_lock_page(width).filter(|_| !self.navigation.shows_graph);
         let (least, wanted) = match self.below_locks_page(Area { width, height: u16::MAX, ..Area::default() }) {
             None => (GRAPH_HEIGHT, GRAPH_HEIGHT),
@@ -549,6 +555,10 @@ impl App {
                 since: leader.since.as_ref().map(|(at, before)| (*at, &**before)),
                 changes: leader.changes(now),
             }),
+            untold: self
+                .unheard()
+                .filter(|_| self.settings.asks_servers)
+                .map(|_| self.key_label(Command::Go(Screen::Servers))),
             news: self.replay().is_none().then(|| self.shown_news(lately)),
             costliest: self.world().table().most_waited_for(1, now).pop(),
             utc: self.settings.utc,

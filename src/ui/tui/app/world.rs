@@ -12,13 +12,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TimelineEntry;
 use super::filter::Filter;
-use super::lists::locks::{SortedLocks, VanishedLocks};
+use super::lists::locks::VanishedLocks;
 use super::lists::queue::{Changed, QueueMatches, QueueRows, TimelineMatches, TimelineRows};
 use super::lists::sessions::{SessionDetail, SessionRows};
+use super::lists::sorted_locks::SortedLocks;
 use super::lists::waits::WaitRows;
 use super::timeline::Lately;
 use crate::tui::app::lists::locks::LockRows;
-use crate::tui::lock_history::{LockHistories, Stay};
+use crate::tui::lock_history::{HistoryEntry, LockHistories, Stay};
+use crate::tui::lock_lanes::{LaneCell, LockLanes};
 use lockscope_base::znode::{SessionId, Timestamp};
 use lockscope_live::admin::Ending;
 use lockscope_live::observe::Observed;
@@ -26,7 +28,8 @@ use lockscope_model::diagnose::{
     Diagnosis, Finding, FindingChanges, LastLook, OpenCheck, Severity, TableAt, Thresholds, rest_between_checks,
 };
 use lockscope_model::queue::{
-    Change, ContenderId, Happening, LedBefore, LockEvent, LockId, LockName, LockQueue, LockTable, Timeline,
+    Change, ContenderId, ContenderRow, Happening, HoldBounds, LedBefore, LockEvent, LockId, LockName, LockQueue,
+    LockTable, Timeline,
 };
 use lockscope_model::server_view::WatchEventRates;
 use lockscope_past::record::{
@@ -40,6 +43,9 @@ const MAX_TIMELINE_ENTRIES: usize = 10_000;
 /// many.
 const MAX_FOUND_TOLD: usize = 1_000;
 
+/// Maximum number of holders whose holds a lane shows.
+const MAX_HOLDS: usize = 8;
+
 /// The state of the ensemble, and the orders in which the screens list it.
 ///
 /// A paused screen shows a clone, which has the whole state as of one time.
@@ -48,6 +54,7 @@ pub struct ScreenWorld {
     live: LiveState,
     timeline: Timeline<TimelineEntry>,
     histories: LockHistories,
+    lanes: LockLanes,
     watch_event_rates: WatchEventRates,
     locks: SortedLocks,
     vanished: VanishedLocks,
@@ -75,6 +82,7 @@ impl ScreenWorld {
             live: LiveState::new(table, thresholds),
             timeline: Timeline::new(MAX_TIMELINE_ENTRIES),
             histories: LockHistories::default(),
+            lanes: LockLanes::default(),
             watch_event_rates: WatchEventRates::default(),
             locks: SortedLocks::default(),
             vanished: VanishedLocks::default(),
@@ -244,9 +252,13 @@ impl ScreenWorld {
                 self.histories.record(&happening, &before, unseen);
                 self.note_vanished(&happening);
                 let stay = happening.contender.as_ref().and_then(|contender| before.get(contender));
-                self.lately.add(&happening, stay.and_then(|stay| stay.held));
+                let held = stay.and_then(|stay| stay.held);
+                self.lately.add(&happening, held);
+                self.add_to_lane(&happening, held);
                 self.push(TimelineEntry::Happening(happening));
             }
+            let table = self.live.table();
+            self.lanes.sees(table.is_live(), at, table.last_true());
             if is_first {
                 self.lately.begin(at);
                 self.tell_found_locks(at);
@@ -542,6 +554,37 @@ impl ScreenWorld {
     pub fn free_since(&self, lock: &LockQueue) -> Option<(Timestamp, bool)> {
         let last = self.histories.last_hold(lock.id())?;
         Some((last.until, last.end_unseen))
+    }
+
+    fn add_to_lane(&mut self, happening: &Happening, held: Option<HoldBounds>) {
+        let Some(lock) = &happening.lock else { return };
+        if happening.event == LockEvent::LockFound {
+            self.lanes.found(lock.id, happening.at);
+        }
+        let held = happening.held_ms.or(held.map(|held| u64::try_from(held.at_least.as_millis()).unwrap_or(0)));
+        if let Some(held) = held.filter(|_| happening.ends_hold) {
+            let from = Timestamp(happening.at.0.saturating_sub_unsigned(held));
+            self.lanes.hold_ended(lock.id, from, happening.at);
+        }
+    }
+
+    /// Returns the last ten minutes of a lock, in cells of `slots` slots each.
+    pub fn lane(&self, lock: &LockQueue, now: Timestamp, slots: usize) -> Vec<LaneCell> {
+        let clock = self.live.table().clock();
+        let since = |row: ContenderRow<'_>| {
+            let held = clock.hold_bounds(row.contender, now)?.at_least;
+            Some(Timestamp(now.0.saturating_sub(i64::try_from(held.as_millis()).unwrap_or(i64::MAX))))
+        };
+        let holds: Vec<_> = lock.rows(0..lock.holding().min(MAX_HOLDS)).filter_map(since).collect();
+        let stuck = self.histories.of(lock.id()).filter_map(|(_, entry)| match entry {
+            HistoryEntry::Finding { raised_at, cleared_at, finding }
+                if finding.is_standstill() || finding.severity == Severity::Critical =>
+            {
+                Some(raised_at.or(*cleared_at)?..cleared_at.unwrap_or(now))
+            }
+            _ => None,
+        });
+        self.lanes.cells(lock.id(), &holds, &stuck.collect::<Vec<_>>(), now, slots)
     }
 
     /// Adds a lock that is gone to the vanished locks if its history is known, and removes a lock

@@ -7,8 +7,9 @@
 
 use std::time::Duration;
 
-use super::{Columns, PageWriter, Sign, Tone};
+use super::{Columns, Line, PageWriter, Sign, Tone};
 use lockscope_base::znode::Timestamp;
+use lockscope_live::zk::four_letter::NEEDED_WORDS;
 use lockscope_model::diagnose::{Code, Finding, OpenCheck, Severity};
 use lockscope_model::queue::{ClientIdentity, WaitedFor};
 use lockscope_model::report::lines::mute_sentence;
@@ -51,7 +52,20 @@ pub fn write_lock_findings(
         for details in same.iter().filter_map(|finding| finding.headline().1) {
             page.sentence(details, Tone::Text);
         }
-        page.sentence(&format!("what to do: {}", first.remedy), Tone::Text);
+        page.sentence(&format!("{REMEDY}{}", first.remedy), Tone::Text);
+    }
+}
+
+/// What precedes a remedy.
+const REMEDY: &str = "what to do: ";
+
+/// In a box of so few lines that the first remedy is hidden, leaves out what is between the headline
+/// and the remedy. The list has the names of who holds and waits.
+pub fn bring_remedy_in_sight(lines: &mut Vec<Line>, room: usize, charset: Charset) {
+    let Some(remedy) = lines.iter().position(|line| line.text.starts_with(REMEDY)) else { return };
+    if remedy >= room && room > 1 {
+        lines.drain(1..remedy);
+        lines[0].text = format!("{} {}", lines[0].text, charset.ellipsis());
     }
 }
 
@@ -95,6 +109,9 @@ const MAX_WHO: usize = 24;
 /// Minimum columns of a lock's path.
 const MIN_PATH: usize = 12;
 
+/// Lines of the sentence about the servers' whitelist in a narrow box.
+const UNTOLD_LINES: usize = 2;
+
 /// Maximum names of each kind of news.
 const MAX_NAMED: usize = 3;
 
@@ -137,6 +154,8 @@ pub struct ShownLately<'a> {
     pub holds: Vec<ShownSpan<'a>>,
     /// `None` where no server said that it leads.
     pub leader: Option<ShownLeader<'a>>,
+    /// The key of Servers, if the servers answer and none lists its clients.
+    pub untold: Option<String>,
     /// `None` in the past, where there is no earlier look to compare with.
     pub news: Option<LatelyNews>,
     /// The holders that made others wait most within the last ten minutes.
@@ -146,7 +165,8 @@ pub struct ShownLately<'a> {
 
 /// Writes the box in at most `lines` lines, with at least one for each kind.
 pub fn write_lately(page: &mut PageWriter, of: &ShownLately<'_>, lines: usize) {
-    let others = [of.leader.is_some(), of.news.is_some(), of.costliest.is_some()].map(usize::from).into_iter().sum();
+    let others = [of.leader.is_some(), of.news.is_some(), of.costliest.is_some()].map(usize::from).into_iter();
+    let others = others.sum::<usize>() + if of.untold.is_some() { UNTOLD_LINES } else { 0 };
     let room = lines.saturating_sub(others).max(2);
     // Waits and holds share the lines equally; lines that one does not need go to the other.
     let holds = of.holds.len().clamp(1, (room / 2).max(room.saturating_sub(of.waits.len().max(1))));
@@ -172,6 +192,10 @@ pub fn write_lately(page: &mut PageWriter, of: &ShownLately<'_>, lines: usize) {
     if let Some(costliest) = &of.costliest {
         let text = in_columns(costliest, page.text_columns(), page.charset());
         page.harmless("cost", text, Tone::Text);
+    }
+    if let Some(key) = &of.untold {
+        let text = format!("clients unknown ({key}): zoo.cfg needs 4lw.commands.whitelist={NEEDED_WORDS}");
+        page.fact("servers", &text, Tone::Careful);
     }
     if let Some(leader) = &of.leader {
         let (text, tone) = leader.sentence(of.utc);
@@ -296,13 +320,7 @@ pub fn write_findings(page: &mut PageWriter, of: OfEnsemble<'_>) {
         page.sentence(&mute_sentence(maintenance, utc), Tone::Text);
     }
     for finding in &summary.findings {
-        let lock = &finding.lock;
-        let tone = if finding.muted.is_some() { Tone::Dim } else { tone };
-        page.add(Some(sign_of(finding.severity)), None, &format!("{lock}  {}", finding.sentence()), tone);
-        if let Some(mute) = &finding.muted {
-            page.sentence(&mute_sentence(mute, utc), Tone::Text);
-        }
-        page.sentence(&format!("what to do: {}", finding.remedy), Tone::Text);
+        write_finding(page, finding, tone, utc);
     }
     let all = summary.counts.all();
     let more = all.saturating_sub(summary.findings.len());
@@ -318,6 +336,16 @@ pub fn write_findings(page: &mut PageWriter, of: OfEnsemble<'_>) {
     } else if summary.verdict == VerdictKind::Unknown && state == StateKind::Live {
         page.sentence("Not everything could be looked at: go into the ensemble.", Tone::Unsure);
     }
+}
+
+/// Writes a finding with its lock and its remedy.
+pub fn write_finding(page: &mut PageWriter, finding: &Finding, tone: Tone, utc: bool) {
+    let tone = if finding.muted.is_some() { Tone::Dim } else { tone };
+    page.add(Some(sign_of(finding.severity)), None, &format!("{}  {}", finding.lock, finding.sentence()), tone);
+    if let Some(mute) = &finding.muted {
+        page.sentence(&mute_sentence(mute, utc), Tone::Text);
+    }
+    page.sentence(&format!("what to do: {}", finding.remedy), Tone::Text);
 }
 
 /// The time over which waits are summed up, if all of it was seen.

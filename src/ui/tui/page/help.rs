@@ -43,6 +43,36 @@ const WORDS: &[(&str, &str)] = &[
     ("mouse", "With --mouse: press to select, press again to open"),
 ];
 
+/// Columns of a key and its word.
+const KEY_WIDTH: usize = 24;
+
+/// Writes the keys of the screen from which Help was opened, several in a line.
+pub fn write_keys(page: &mut PageWriter, screen: &str, keys: &[(String, &str)]) {
+    if keys.is_empty() {
+        return;
+    }
+    page.sentence(&format!("Keys of {screen}"), Tone::Strong);
+    let columns = (page.text_columns() / KEY_WIDTH).max(1);
+    let lines = keys.len().div_ceil(columns);
+    for line in 0..lines {
+        let mut cells = keys.iter().skip(line).step_by(lines).map(|(key, word)| {
+            let padding = " ".repeat(KEY_LABEL.saturating_sub(width(key)));
+            format!("  {key}{padding} {word}")
+        });
+        let mut text = cells.next().unwrap_or_default();
+        let mut before = KEY_WIDTH;
+        for cell in cells {
+            text = text.clone() + &" ".repeat(before.saturating_sub(width(&text))) + &cell;
+            before += KEY_WIDTH;
+        }
+        page.push(Line { sign: None, label: None, text, tone: Tone::Text, rest: None });
+    }
+    page.blank();
+}
+
+/// Columns of a key before its word.
+const KEY_LABEL: usize = 6;
+
 /// Writes all of Help: commands below their headings, then words. `fill` puts keys in place of the
 /// names of commands in braces.
 pub fn write_help<'a>(

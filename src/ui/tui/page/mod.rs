@@ -61,7 +61,7 @@ pub enum Sign {
     Warning,
     /// A fault.
     Bad,
-    /// A question to the user.
+    /// A question to the user, or what to press.
     Ask,
 }
 

@@ -6,14 +6,12 @@ use super::{Columns, Line, PageWriter, Tone};
 use lockscope_base::znode::{SessionId, Timestamp, ZnodeStat};
 use lockscope_live::zk::{NodeReading, ShownAclEntry};
 use lockscope_model::text::human::{count, date_and_time, exact_time, plural};
-use lockscope_model::text::{Keep, fit, wrap_bytes};
+use lockscope_model::text::{Keep, fit, width, wrap_bytes};
 
-/// The columns. The labels are the names of the stat's fields.
+/// The columns.
 pub const COLUMNS: Columns = Columns { label: 16, ..Columns::TEXT };
 /// Columns of a value that an explanation follows.
-const VALUE_WIDTH: usize = 28;
-/// Minimum columns for the explanation beside the value; with fewer, the explanation goes below.
-const MIN_MEANING_WIDTH: usize = 32;
+const VALUE_WIDTH: usize = 27;
 /// Bytes in a line of the hex dump, and bytes in a line on a narrow page.
 const BYTES_PER_LINE: usize = 16;
 const FEW_BYTES_PER_LINE: usize = 8;
@@ -63,29 +61,34 @@ pub fn write(page: &mut PageWriter, of: &ReadNode<'_>) {
     }
 }
 
+/// Writes the stat as an operator asks for it, with the names of its fields after it.
 fn write_stat(page: &mut PageWriter, stat: &ZnodeStat, utc: bool) {
-    let owner = stat.ephemeral_owner.map_or_else(|| "0".to_owned(), |owner| owner.to_string());
+    let ZnodeStat { czxid, mzxid, pzxid, cversion, .. } = stat;
+    let times = |version: i32| match version {
+        0 => "never".to_owned(),
+        1 => "once".to_owned(),
+        times => format!("{} times", count_signed(times)),
+    };
+    let changed = match stat.version {
+        0 => ("never".to_owned(), format!("(version 0, mzxid {mzxid})")),
+        version => (date_and_time(stat.mtime, utc), format!("{} (mtime, mzxid {mzxid})", times(version))),
+    };
+    let owner = stat.ephemeral_owner.map_or_else(|| "no session".to_owned(), |owner| owner.to_string());
     let fields = [
-        ("czxid", stat.czxid.to_string(), "the transaction that created it"),
-        ("mzxid", stat.mzxid.to_string(), "the last that changed its data"),
-        ("pzxid", stat.pzxid.to_string(), "the last change of its children"),
-        ("ctime", date_and_time(stat.ctime, utc), "created, by the server's clock"),
-        ("mtime", date_and_time(stat.mtime, utc), "when its data was last changed"),
-        ("version", count_signed(stat.version), "how often its data was changed"),
-        ("cversion", count_signed(stat.cversion), "how often its children changed"),
-        ("aversion", count_signed(stat.aversion), "how often its ACL was changed"),
-        ("ephemeralOwner", owner, ends_with(stat.ephemeral_owner)),
-        ("dataLength", count_signed(stat.data_length), "bytes of data"),
-        ("numChildren", count_signed(stat.num_children), "children"),
+        ("owner", owner, format!("{} (ephemeralOwner)", ends_with(stat.ephemeral_owner))),
+        ("created", date_and_time(stat.ctime, utc), format!("(ctime, czxid {czxid})")),
+        ("data changed", changed.0, changed.1),
+        ("children", count_signed(stat.num_children), format!("(cversion {cversion}, pzxid {pzxid})")),
+        ("ACL changed", times(stat.aversion), "(aversion)".to_owned()),
     ];
-    for (label, value, meaning) in fields {
-        if page.text_columns() < VALUE_WIDTH + MIN_MEANING_WIDTH {
+    for (label, value, fields) in fields {
+        if page.text_columns() < VALUE_WIDTH + width(&fields) {
             page.fact(label, &value, Tone::Text);
-            page.fact("", meaning, Tone::Dim);
+            page.fact("", &fields, Tone::Dim);
             continue;
         }
         let value = format!("{value:<VALUE_WIDTH$}");
-        let rest = Some((meaning.to_owned(), Tone::Dim));
+        let rest = Some((fields, Tone::Dim));
         page.push(Line { sign: None, label: Some(label.to_owned()), text: value, tone: Tone::Text, rest });
     }
 }
@@ -97,8 +100,8 @@ fn count_signed(number: i32) -> String {
 /// Explains what the stat's owner says about the end of the node.
 fn ends_with(owner: Option<SessionId>) -> &'static str {
     match owner {
-        None => "no session: it stays",
-        Some(owner) => special_owner(owner).map_or("the session whose end deletes it", |(_, meaning)| meaning),
+        None => "it stays",
+        Some(owner) => special_owner(owner).map_or("goes with it", |(_, meaning)| meaning),
     }
 }
 
@@ -162,7 +165,10 @@ fn shown_id<'a>(scheme: &str, id: &'a str) -> std::borrow::Cow<'a, str> {
 fn write_data(page: &mut PageWriter, stat: &ZnodeStat, data: Result<&Vec<u8>, &String>) {
     let data = match data {
         Ok(data) => data,
-        Err(why) => return page.fact("data", why, Tone::Careful),
+        Err(why) => {
+            let length = plural(u32::try_from(stat.data_length).unwrap_or(0), "byte", "bytes");
+            return page.fact("data", &format!("{length}, not read: {why}"), Tone::Careful);
+        }
     };
     if data.is_empty() {
         return page.fact("data", "none", Tone::Text);
@@ -292,7 +298,7 @@ mod tests {
     fn nodes_that_no_session_ends_are_told_apart() {
         assert!(ends_with(Some(SessionId(CONTAINER))).contains("container"));
         assert!(ends_with(Some(SessionId(0xff00_0000_0000_03e8_u64.cast_signed()))).contains("time to live"));
-        assert!(ends_with(Some(SessionId(0x0100_0a2b_3c40_001b))).contains("session"));
+        assert!(ends_with(Some(SessionId(0x0100_0a2b_3c40_001b))).contains("with it"));
     }
 
     #[test]

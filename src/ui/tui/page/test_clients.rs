@@ -66,6 +66,7 @@ pub fn queue(mut page: PageWriter, clients: QueueClients<'_>, stop: &str) -> Pag
         Naming::WriteLock => " with WriteLock's names".to_owned(),
         Naming::Session => " with names by session".to_owned(),
         Naming::Named(name) => format!(" under the name {name}"),
+        _ => String::new(),
     };
     let kind = match algorithm {
         Algorithm::Semaphore(leases) => format!("a semaphore of {}", plural(leases.get(), "lease", "leases")),
@@ -134,7 +135,7 @@ fn sentence(status: &FleetStatus) -> Option<(String, bool)> {
 fn violation(overlap: &Overlap) -> String {
     let Overlap { first, first_token, second, second_token, .. } = overlap;
     format!(
-        "the lock was violated: client {first} with token {first_token} and client {second} with token \
+        "the lock was violated: client-{first} with token {first_token} and client-{second} with token \
          {second_token} held it at the same time, and neither was cut off"
     )
 }
@@ -153,8 +154,8 @@ fn outlived(status: &FleetStatus, overlap: &Overlap) -> String {
         ("thought that it held", "had got the lock")
     };
     format!(
-        "client {first} {how} and outlived its session: it {believes} with token {first_token}, while client \
-         {second} {holds} with {second_token}: the tokens tell them apart"
+        "client-{first} {how} and outlived its session: it {believes} with token {first_token}, while \
+         client-{second} {holds} with {second_token}: the tokens tell them apart"
     )
 }
 

@@ -16,6 +16,7 @@
 mod grid;
 mod replay;
 mod schedule;
+mod turn;
 
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use lockscope_model::diagnose::OwnerState;
 pub use grid::{FlightDirection, FlightPlace, Grid, GridRow, LineCell};
 pub use replay::{ReplayGap, TraceReplay, WakeCounts, WakeRates};
 pub use schedule::{Flight, RequestFlight};
+pub use turn::{CellSize, ClientCells, FADE_LEVELS, ShownTurn};
 
 #[cfg(test)]
 mod tests;
@@ -132,7 +134,7 @@ pub struct WatchLine {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PictureRow {
     pub id: RowId,
-    /// The label: a number, or a node's name.
+    /// The label: the name of a client or of a node.
     pub name: String,
     pub state: RowState,
     /// The access requested from a shared lock; `None` where all clients request the same.
@@ -388,7 +390,7 @@ impl ShownFleet<'_> {
         let sleeps = || (self.somebody_woke && state == RowState::Waits).then_some(WakeEffect::SleepsOn);
         PictureRow {
             id: if gone.is_some() { RowId::Gone(number) } else { RowId::Client(number) },
-            name: client.id.to_string(),
+            name: client.id.name(),
             state,
             access: self.facts.is_shared.then_some(client.access),
             lines,

@@ -74,6 +74,12 @@ pub fn motley(at: Timestamp, clients: &Clients) -> Change {
     view(at, vec![whole, less, none])
 }
 
+/// Returns the report of a server that allows only `srvr`.
+pub fn untold(at: Timestamp) -> Change {
+    let Change::Surveyed { view: motley } = motley(at, &clients()) else { unreachable!("motley makes Surveyed") };
+    view(at, vec![motley.members[1].clone()])
+}
+
 fn view(at: Timestamp, members: Vec<MemberView>) -> Change {
     let asked = Load { requests: 1_234, bytes: 567_890, time_ms: 321 };
     let view = ServerView {

@@ -21,9 +21,8 @@ use lockscope_model::text::{width, wrap_words};
 
 /// A figure that the fleets are compared by.
 struct ComparedFigure {
-    title: &'static str,
-    /// The title where `title` does not fit.
-    short: &'static str,
+    /// The titles, the longest first. The first that fits is shown.
+    titles: [&'static str; 3],
     of: fn(&FleetOutcome) -> f64,
     /// Digits after the decimal point.
     digits: usize,
@@ -31,14 +30,16 @@ struct ComparedFigure {
 
 const FIGURES: [ComparedFigure; 2] = [
     ComparedFigure {
-        title: "Acquisitions a second",
-        short: "Acquisitions/s",
+        titles: ["Acquisitions a second, by number of clients", "Acquisitions a second", "Acquisitions/s"],
         of: |outcome| outcome.acquisitions_per_second,
         digits: 0,
     },
     ComparedFigure {
-        title: "Watch events an acquisition",
-        short: "Watch events each",
+        titles: [
+            "Watch events an acquisition, by number of clients",
+            "Watch events an acquisition",
+            "Watch events each",
+        ],
         of: |outcome| outcome.watch_events.per_acquisition,
         digits: 1,
     },
@@ -52,9 +53,10 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     }
     let area = draw_conclusion(view, comparison, area, buffer);
     for (at, (figure, half)) in FIGURES.iter().zip(halves(area)).enumerate() {
-        let title = if usize::from(half.width) < width(figure.title) + 6 { figure.short } else { figure.title };
+        let fits = |title: &&&str| usize::from(half.width) >= width(title) + 6;
+        let title = figure.titles.iter().find(fits).unwrap_or(&figure.titles[2]);
         let panel = Panel {
-            left: vec![(title.to_owned(), view.theme.strong)],
+            left: vec![((*title).to_owned(), view.theme.strong)],
             right: (at == 1).then(|| state(view, comparison)),
             bottom_right: hidden(comparison, half.height).map(|text| (text, view.theme.dim)),
             ..Panel::default()
@@ -107,7 +109,10 @@ fn draw_nothing(view: View<'_>, area: Rect, buffer: &mut Buffer) {
 fn state(view: View<'_>, comparison: &FleetComparison) -> (String, Style) {
     match (comparison.failed(), comparison.running()) {
         (Some(_), _) => ("failed".to_owned(), view.theme.bad),
-        (None, Some((number, all))) => (format!("fleet {number} of {all} runs"), view.theme.wait),
+        (None, Some((number, all))) => match comparison.round() {
+            (1, _) => (format!("fleet {number} of {all} runs"), view.theme.wait),
+            (round, rounds) => (format!("run {round} of {rounds}: {number} of {all}"), view.theme.wait),
+        },
         (None, None) => ("done".to_owned(), view.theme.dim),
     }
 }
@@ -116,18 +121,24 @@ fn draw_figure(view: View<'_>, comparison: &FleetComparison, figure: &ComparedFi
     let highest = comparison.fleets().filter_map(|fleet| fleet.outcome).map(figure.of).fold(0.0, f64::max);
     let fleets: Vec<ComparedFleet<'_>> = comparison.fleets().collect();
     let sizes = fleets.chunk_by(|one, next| one.scenario.clients == next.scenario.clients);
-    let spaced = comparison.failed().is_none() && usize::from(area.height) >= fleets.len() + sizes.clone().count();
+    let height = usize::from(area.height);
+    let spaced = comparison.failed().is_none() && height >= fleets.len() + sizes.clone().count();
+    // The bars fill the box.
+    let room = if spaced { height.saturating_sub(sizes.clone().count() - 1) } else { 0 };
+    let thick = u16::try_from(room / fleets.len().max(1)).unwrap_or(1).clamp(1, MAX_THICKNESS);
     let mut y = area.top();
     for size in sizes {
         for (at, fleet) in size.iter().enumerate() {
-            if y < area.bottom() {
-                draw_bar(view, fleet, (figure, highest), at == 0, Rect { y, height: 1, ..area }, buffer);
-            }
-            y += 1;
+            let bar = Rect { y, height: thick.min(area.bottom().saturating_sub(y)), ..area };
+            draw_bar(view, fleet, (figure, highest), at == 0, bar, buffer);
+            y += thick;
         }
         y += u16::from(spaced);
     }
 }
+
+/// Maximum lines of a bar.
+const MAX_THICKNESS: u16 = 4;
 
 /// Draws one bar. `first` is true for the first fleet of its size: only that bar is labelled with
 /// the size.
@@ -146,15 +157,24 @@ fn draw_bar(
         vec![Span::styled(format!(" {size:>4} "), theme.strong), Span::styled(format!("{name:<6}"), theme.text)];
     let before = label.iter().map(Span::width).sum::<usize>();
     let mut spans = label;
+    let first_line = Rect { height: area.height.min(1), ..area };
     if let Some(outcome) = fleet.outcome {
         let value = (figure.of)(outcome);
         let number = number(value, figure.digits);
         let room = usize::from(area.width).saturating_sub(before + width(&number) + 2);
         let style = if fleet.scenario.algorithm == Algorithm::Herd { theme.wait } else { theme.good };
-        spans.push(Span::styled(view.theme.signs.bar[0].repeat(cells(value, highest, room)), style));
+        let full = view.theme.signs.bar[0].repeat(cells(value, highest, room));
+        let x = area.x.saturating_add(u16::try_from(before).unwrap_or(u16::MAX));
+        for y in area.top() + first_line.height..area.bottom() {
+            let line = Rect { x, y, width: area.right().saturating_sub(x), height: 1 };
+            write_line(Span::styled(full.clone(), style), line, buffer);
+        }
+        spans.push(Span::styled(full, style));
         spans.push(Span::styled(format!(" {number}"), theme.strong));
     }
-    write_line(spans, area, buffer);
+    if !first_line.is_empty() {
+        write_line(spans, first_line, buffer);
+    }
 }
 
 /// Returns how many of `room` cells a value fills: at least one unless the value is zero.

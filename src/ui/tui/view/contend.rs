@@ -146,7 +146,7 @@ fn sparkline(view: View<'_>, fleet: &FleetView, highest: u64, area: Rect, buffer
 }
 
 /// Algorithms that wake all waiters at a release stand out.
-fn style_of(view: View<'_>, fleet: &FleetView) -> Style {
+pub fn style_of(view: View<'_>, fleet: &FleetView) -> Style {
     use lockscope_lock::Algorithm;
     match fleet.scenario.algorithm {
         Algorithm::Chain | Algorithm::ChainAhead | Algorithm::SharedChain(_) => view.theme.good,
@@ -322,7 +322,7 @@ fn server(view: View<'_>, fleet: &FleetView, figures: &FleetFigures, room: usize
         Algorithm::Chain | Algorithm::ChainAhead | Algorithm::SharedChain(_) | Algorithm::Mutex => {
             figure(label, events.deleted, room, "  delete-watch".to_owned(), theme.text)
         }
-        Algorithm::Semaphore(_) => {
+        _ => {
             let note = format!("  delete-watch, {} child-watch", count(events.children));
             figure(label, events.deleted, room, note, theme.text)
         }
@@ -350,12 +350,12 @@ impl ListView for Clients {
         }
         let bottom = app.selected_client().and_then(|client| {
             let trouble = client.trouble.as_deref()?;
-            let text = format!("{} client {}: {trouble}", theme.signs.warning, client.id);
+            let text = format!("{} {}: {trouble}", theme.signs.warning, client.id.name());
             Some(view.bottom(&text, theme.wait, Keep::Start))
         });
         let right = fleet.and_then(FleetView::holder).map(|(id, token)| {
             let (sign, dot) = (theme.signs.holds, theme.signs.dot);
-            (format!("{sign} client {id} holds {dot} token {token}"), theme.good)
+            (format!("{sign} {} holds {dot} token {token}", id.name()), theme.good)
         });
         ListTitle { name: format!("Clients of the {name}"), all, after_filter, right, bottom, ..ListTitle::default() }
     }
@@ -392,7 +392,7 @@ impl ListView for Clients {
         let width = usize::from(column.width);
         let figure = |number: u64| Cell::new(count(number), if number == 0 { theme.dim } else { theme.text });
         match column.key {
-            ClientColumn::Id => Cell::new(client.id.to_string(), theme.strong),
+            ClientColumn::Id => Cell::new(client.id.name(), theme.strong),
             ClientColumn::State => state(view, client),
             ClientColumn::Since => {
                 let status = view.app.fleets().fleet(view.app.side()).and_then(FleetView::status);

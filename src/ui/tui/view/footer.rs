@@ -1,5 +1,5 @@
 //! The lines below the screen: the bar of a recording, the tour's caption, and the last line with
-//! the keys, the prompt or a notice.
+//! the keys or the prompt, and a notice above it.
 //!
 //! The bar shows events over time, gaps, findings, and the time that is shown:
 //!
@@ -20,7 +20,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::View;
+use super::{View, signed};
 use crate::tui::app::{
     App, DEFAULT_CLIENTS, Filter, Hint, Outline, Prompt, PromptPurpose, Replay, Tour, replay_sentence,
 };
@@ -34,7 +34,7 @@ use lockscope_model::diagnose::Severity;
 use lockscope_model::text::human::{countdown, exact_time, time_of_day};
 use lockscope_model::text::{Keep, width};
 
-/// Draws the prompt if there is one, else the notice, else the keys. Returns the position of the
+/// Draws the question or the prompt if there is one, else the keys. Returns the position of the
 /// terminal's cursor.
 pub fn draw_footer(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     if let Some(question) = view.app.quit_question() {
@@ -62,20 +62,19 @@ pub fn draw_footer(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Po
     if let Some(prompt) = view.app.prompt() {
         return Some(draw_prompt(view, prompt, area, buffer));
     }
-    match view.app.notice().filter(|_| view.app.notice_fits()) {
-        Some(notice) => {
-            let (sign, style) = if notice.failed {
-                (view.theme.signs.bad, view.theme.bad)
-            } else {
-                (view.theme.signs.holds, view.theme.good)
-            };
-            let text = view.fit(&notice.text, usize::from(area.width).saturating_sub(4), Keep::Start);
-            let spans = vec![Span::styled(format!(" {sign} "), style), Span::styled(text, view.theme.text)];
-            write_line(spans, area, buffer);
-        }
-        None => write_line(hints(view, usize::from(area.width)), area, buffer),
-    }
+    write_line(hints(view, usize::from(area.width)), area, buffer);
     None
+}
+
+/// Draws a notice of one line over the lower border of the screen, so that the keys stay in sight.
+pub fn draw_notice(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let is_asked = view.app.prompt().is_some() || view.app.deletion().is_some() || view.app.asks_to_run();
+    let Some(notice) = view.app.notice().filter(|_| view.app.notice_fits() && !is_asked) else { return };
+    let (sign, style) = signed(view, notice.sign);
+    let text = view.fit(&notice.text, usize::from(area.width).saturating_sub(4), Keep::Start);
+    clear(area, buffer);
+    buffer.set_style(area, view.theme.text);
+    write_line(vec![Span::styled(format!(" {sign} "), style), Span::styled(text, view.theme.text)], area, buffer);
 }
 
 fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer) -> Position {

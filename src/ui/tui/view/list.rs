@@ -12,18 +12,21 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::View;
-use crate::tui::app::{App, Cursor, Directed, ListOrder, ListScreen, Pane, Rows};
+use crate::tui::app::{App, Cursor, Directed, ListOrder, ListScreen, LockList, Pane, Rows};
 use crate::tui::screen::{MARK_WIDTH, Placed};
 use crate::tui::widget::write::write_line;
 use crate::tui::widget::{Bottom, Cell, Panel, Title, row, titles};
-use lockscope_base::znode::SessionId;
+use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::diagnose::{Code, Finding, OwnerFacts, OwnerState, Standstill};
-use lockscope_model::queue::{ClientIdentity, ContenderRow, LockQueue, WaiterTime};
+use lockscope_model::queue::{ClientIdentity, ContenderRow, LockName, LockQueue, WaiterTime};
 use lockscope_model::text::human::{bounded, count, countdown, duration, no_less, silent};
 use lockscope_model::text::{Keep, width, wrap_words};
 
 /// Maximum columns of a text in the lower border. No terminal is wider.
 const MAX_BOTTOM: usize = 1_000;
+
+/// Maximum columns of the node that all locks are below.
+const MAX_PREFIX: usize = 40;
 
 /// Lines around the rows: the border and the columns' titles.
 const FRAME: u16 = 3;
@@ -167,6 +170,8 @@ pub fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
         left.push((format!("search: {}", view.fit(app.highlighted().text(), 24, Keep::Start)), theme.wait));
     }
     left.extend(title.after_filter);
+    let (words, zero) = folded(list, app);
+    left.extend(words.map(|text| (text, theme.dim)));
     if let Some(sorting) = list.order(app) {
         let named = |Directed { by, reversed }: Directed<L::Order>| {
             format!("{} {}", by.id(), theme.signs.order[usize::from(reversed != L::Order::POINTS_DOWN)])
@@ -174,8 +179,20 @@ pub fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
         let then = sorting.then.map(|then| format!(", {}", named(then))).unwrap_or_default();
         left.push((format!("sort: {}{then}", named(sorting.first)), theme.dim));
     }
+    left.extend(zero.map(|text| (text, theme.dim)));
     let focused = app.screen().panes().count() > 1 && app.pane() == Pane::List;
     Panel { left, right: title.right, bottom: title.bottom, focused, bottom_right: None }
+}
+
+/// Says what stands in the columns that say the same in all visible rows: words, and which are 0.
+fn folded<L: ListView>(list: &L, app: &App) -> (impl Iterator<Item = String>, Option<String>) {
+    let (zero, words): (Vec<_>, Vec<_>) = list.folded(app).into_iter().partition(|(_, says)| *says == "0");
+    let zero: Vec<_> = zero.into_iter().map(|(name, _)| name).collect();
+    // Nobody has looked at rows that were never visible.
+    let all = list.rows(app).len() <= app.layout().map_or(0, |layout| layout.rows().1);
+    let (every, is_zero) = if all { ("all", "0") } else { ("in view:", "0 in view") };
+    let zero = (!zero.is_empty()).then(|| format!("{} {is_zero}", zero.join(", ")));
+    (words.into_iter().filter(|(_, says)| !says.is_empty()).map(move |(_, says)| format!("{every} {says}")), zero)
 }
 
 /// Returns the selection's position in a list that does not fit, with arrows to the hidden rows.
@@ -250,6 +267,17 @@ pub fn waited_for(view: View<'_>, WaiterTime(waited): WaiterTime, style: Style) 
         Some(_) => Cell::new(no_less(waited, view.theme.signs.charset), style),
         None => Cell::new(duration(waited), style),
     }
+}
+
+/// Returns the name of a lock of Locks, which looks unlike those of the other visible locks.
+pub fn lock_name(view: View<'_>, lock: &LockName, columns: usize) -> String {
+    let short = view.app.short_name(lock.id).filter(|short| width(short) <= columns);
+    short.map_or_else(|| view.fit(&LockList.name_of(view.app, lock), columns, Keep::End), str::to_owned)
+}
+
+/// Says in a title that all locks are below this node.
+pub fn below(view: View<'_>, prefix: &ZnodePath) -> String {
+    format!("in {}", view.fit(prefix.as_str(), MAX_PREFIX, Keep::Ends))
 }
 
 /// Identifies a client in `columns` columns.
@@ -327,7 +355,7 @@ pub fn life(view: View<'_>, owner: OwnerState, expires_in: Option<Duration>) -> 
     let theme = view.theme;
     match owner {
         OwnerState::Live => ("live".to_owned(), view.data(theme.good)),
-        OwnerState::Unknown => (theme.signs.unknown.to_owned(), theme.dim),
+        OwnerState::Unknown => (view.app.unheard().unwrap_or_else(|| theme.signs.unknown.to_owned()), theme.dim),
         OwnerState::Silent | OwnerState::Expiring | OwnerState::Ownerless => {
             (lifetime(owner, expires_in).unwrap_or_default(), view.data(theme.wait))
         }

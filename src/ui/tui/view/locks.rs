@@ -15,9 +15,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::View;
-use super::list::{ListTitle, ListView, client_style, in_a_word, waited_for, who};
-use crate::tui::app::{LockColumn, LockList, LockRow, VanishedLock};
+use super::list::{ListTitle, ListView, below, client_style, in_a_word, lock_name, waited_for, who};
+use super::{View, lanes};
+use crate::tui::app::{ASSUMED, LEADER, LockColumn, LockList, LockRow, LockStyle, VanishedLock};
 use crate::tui::page::details;
 use crate::tui::page::details::is_shown_as_election;
 use crate::tui::screen::Placed;
@@ -30,16 +30,11 @@ use lockscope_model::queue::{HoldBounds, LockQueue};
 use lockscope_model::text::human::{bounded, count, count_within, duration, no_less, plural, rate};
 use lockscope_model::text::{Charset, Keep, fit_bytes, width, width as columns_of};
 
-/// Follows the holder of a queue with unknown rules, provided that `MIN_ASSUMED_HOLDER` columns
-/// stay for the holder's name. With fewer columns the cell says only that the holder is assumed: a
-/// name alone would claim more than is known.
-const ASSUMED: &str = " (assumed)";
-
+/// Columns that must stay for the name of an assumed holder. With fewer, the cell says only that the
+/// holder is assumed: a name alone would claim more than is known.
 const MIN_ASSUMED_HOLDER: usize = 12;
 
-/// Precedes the leader of an election, provided that `MIN_LEADER` columns stay for the name.
-const LEADER: &str = "LEADER ";
-
+/// Columns that must stay for the name of a leader.
 const MIN_LEADER: usize = 8;
 
 /// Precedes the last holder of a vanished lock, provided that `MIN_LAST` columns stay for the name.
@@ -92,7 +87,9 @@ impl ListView for LockList {
             after_filter.push((format!("{} gone", count(uncounted)), theme.dim));
         }
         let (name, all) = ("Locks".to_owned(), table.lock_count());
-        ListTitle { name, all, uncounted, after_filter, bottom, ..ListTitle::default() }
+        let prefix = LockList.prefix(view.app).map(|prefix| (below(view, prefix), theme.strong));
+        let before_filter = prefix.into_iter().collect();
+        ListTitle { name, before_filter, all, uncounted, after_filter, bottom, ..ListTitle::default() }
     }
 
     fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
@@ -116,6 +113,10 @@ impl ListView for LockList {
             LockRow::Lock(lock) => cell(view, lock, column),
             LockRow::Vanished(gone) => vanished(view, gone, column),
         }
+    }
+
+    fn draw_below(&self, view: View<'_>, area: Rect, placed: &[Placed<LockColumn>], buffer: &mut Buffer) {
+        lanes::draw(view, area, placed, buffer);
     }
 
     /// Returns the sign of the worst finding. The sign stays visible whichever columns are left
@@ -155,10 +156,7 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             }
         }
         LockColumn::Oldest if lock.kind() == LockKind::SingleNode => Cell::new(signs.unknown, theme.dim),
-        LockColumn::Lock => {
-            let name = lock.lock_name().to_string();
-            Cell::new(view.fit(&name, width, Keep::End), view.data(theme.strong))
-        }
+        LockColumn::Lock => Cell::new(lock_name(view, &lock.lock_name(), width), view.data(theme.strong)),
         LockColumn::Recipe => Cell::new(view.fit(lock.recipe().title(), width, Keep::Start), plain),
         LockColumn::Holder => match lock.first_holder() {
             None if lock.is_empty() => Cell::new(view.fit(&free(view, lock), width, Keep::Start), theme.dim),
@@ -189,6 +187,11 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             Some(held) => Cell::new(held, plain),
         },
         LockColumn::Holding => Cell::new(count(lock.holding()), faint(lock.holding(), theme.dim, plain)),
+        LockColumn::Bar => {
+            let longest = view.app.longest_visible_queue().max(1);
+            let cells = (lock.waiting() * width).div_ceil(longest).min(width);
+            Cell::new(signs.cell.repeat(cells), view.data(theme.wait))
+        }
         LockColumn::Waiting => {
             Cell::new(count_within(lock.waiting(), width), faint(lock.waiting(), theme.dim, view.data(theme.wait)))
         }
@@ -200,6 +203,10 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
         LockColumn::Acquisitions => figure(lock.rates(now).acquisitions),
         LockColumn::Herd => figure(lock.rates(now).herd),
         LockColumn::Chain => figure(lock.rates(now).chain),
+        LockColumn::Style => match LockStyle::of(view.app, lock) {
+            Some(style) => Cell::new(style.id(), if style == LockStyle::Chain { plain } else { view.data(theme.wait) }),
+            None => Cell::new("-", theme.dim),
+        },
         LockColumn::Finding => finding(view, lock, width),
     }
 }
@@ -219,7 +226,7 @@ fn free(view: View<'_>, lock: &LockQueue) -> String {
 fn vanished(view: View<'_>, gone: &VanishedLock, column: Placed<LockColumn>) -> Cell {
     let (theme, width) = (view.theme, usize::from(column.width));
     let text = match column.key {
-        LockColumn::Lock => view.fit(&gone.name.to_string(), width, Keep::End),
+        LockColumn::Lock => lock_name(view, &gone.name, width),
         LockColumn::Holder => {
             let since = format!("gone {}", duration(view.app.now().since(gone.at)));
             let last = view.app.world().histories().last_hold(gone.name.id);

@@ -6,11 +6,13 @@
 //! Every text page is drawn here: its box, its lines, and marks where lines are hidden. Every list
 //! is a file with its looks, which `list` draws.
 
+mod beside;
 mod comparison;
 mod contend;
 mod ensembles;
 mod footer;
 mod header;
+mod lanes;
 mod list;
 mod locks;
 mod picture;
@@ -57,7 +59,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     let view = View { app, theme };
     frame.buffer_mut().set_style(area, theme.text);
     let Some(layout) = app.layout() else {
-        too_small(area, frame.buffer_mut(), app, theme);
+        draw_small(view, area, frame.buffer_mut());
         return;
     };
     let buffer = frame.buffer_mut();
@@ -75,6 +77,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Ensembles => list::draw(&Ensembles, view, main, buffer),
         Screen::Locks => {
             list::draw(&LockList, view, main, buffer);
+            beside::draw(view, place(layout.beside), buffer);
             if pages.is_empty() {
                 locks::draw_watch_events(view, side, buffer);
             }
@@ -112,12 +115,24 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         footer::draw_past_bar(view, replay, bar, buffer);
     }
     footer::draw_caption(view, Rect { y: bar.bottom(), height: below.height - bar.height, ..below }, buffer);
+    let above = Rect { y: layout.caption.y.saturating_sub(1), height: 1, ..place(layout.footer) }.intersection(area);
+    footer::draw_notice(view, above, buffer);
     if let Some(cursor) = footer::draw_footer(view, place(layout.footer), buffer) {
         frame.set_cursor_position(cursor);
     }
 }
 
-fn too_small(area: Rect, buffer: &mut Buffer, app: &App, theme: &Theme) {
+/// Draws the findings alone, or what the screens need.
+fn draw_small(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let View { app, theme } = view;
+    let question = app.quit_question();
+    if let Some(shown) = app.pages().first() {
+        let place = Rect::new(shown.area.x, shown.area.y, shown.area.width, shown.area.height).intersection(area);
+        draw_page(view, shown, place, buffer);
+        let footer = Rect { y: place.bottom(), height: 1, ..place }.intersection(area);
+        let (text, style) = question.map_or((app.small_footer(), theme.dim), |question| (question, theme.accent));
+        return write_line(Line::styled(format!(" {text}"), style), footer, buffer);
+    }
     let needs = format!(
         "lockscope needs a terminal of {} columns and {} lines; this one has {} and {}. {} quits.",
         MIN_TERMINAL.0,
@@ -126,8 +141,7 @@ fn too_small(area: Rect, buffer: &mut Buffer, app: &App, theme: &Theme) {
         area.height,
         app.bindings().name(Command::Quit)
     );
-    let sentence = app.quit_question().unwrap_or(needs);
-    Paragraph::new(sentence).style(theme.strong).wrap(Wrap { trim: true }).render(area, buffer);
+    Paragraph::new(question.unwrap_or(needs)).style(theme.strong).wrap(Wrap { trim: true }).render(area, buffer);
 }
 
 impl View<'_> {
@@ -276,7 +290,11 @@ fn more(view: View<'_>, shown: &ShownPage) -> Option<(String, Style)> {
     let [up, down] = view.theme.signs.more;
     let marks = [(shown.top > 0, up), (shown.top < shown.end(), down)];
     let marks: String = marks.into_iter().filter_map(|(there, mark)| there.then_some(mark)).collect();
-    let keys = if shown.focus == Focus::Elsewhere { view.sentence(" ({pane})") } else { String::new() };
+    let keys = match (shown.focus, view.app.screen()) {
+        (Focus::Elsewhere, Screen::Locks) => view.sentence(" ({open})"),
+        (Focus::Elsewhere, _) => view.sentence(" ({pane})"),
+        (Focus::Here | Focus::Alone, _) => String::new(),
+    };
     // Nobody should answer before all of it was seen.
     let style = if shown.page.answers.is_empty() { view.theme.dim } else { view.theme.wait };
     (!marks.is_empty()).then(|| (format!("{marks} more{keys}"), style))

@@ -20,8 +20,8 @@ use crate::tui::widget::write::write_text;
 use crate::tui::widget::{Cell, row};
 use lockscope_base::recipe::{LockKind, RequestMode};
 use lockscope_base::znode::Sequence;
-use lockscope_model::diagnose::{OwnerFacts, WatchTarget};
-use lockscope_model::queue::{ContenderRow, ContenderState, HoldBounds, LockQueue};
+use lockscope_model::diagnose::{Code, Finding, OwnerFacts, Severity, WatchTarget};
+use lockscope_model::queue::{ClientIdentity, ContenderRow, ContenderState, HoldBounds, LockQueue};
 use lockscope_model::text::human::{bounded, count, count_within, date_and_time, duration, plural};
 use lockscope_model::text::{Keep, fit_bytes, session, width};
 
@@ -36,30 +36,14 @@ impl ListView for QueueList {
         let before_filter =
             (!tags.is_empty()).then(|| (format!("{} tagged", count(tags.len())), theme.wait)).into_iter().collect();
         let mut after_filter = vec![(lock.recipe().title().to_owned(), theme.text)];
-        let nobody = if lock.waiting() > 0 { "nobody holds" } else { "free" };
-        let held = held(view, lock).map_or_else(|| nobody.to_owned(), |held| format!("held {held}"));
-        let dot = theme.signs.dot;
-        let waiting = match lock.kind() {
-            LockKind::SingleNode => match app.world().table_at(app.now()).waiters(lock) {
-                Some(watchers) if watchers.whole => format!("{} waiting", count(watchers.sessions.len())),
-                Some(watchers) => format!("{} waiting or more", count(watchers.sessions.len())),
-                None => "waiters not in the tree".to_owned(),
-            },
-            _ => match app.world().table().sampled(lock) {
-                Some(counts) => format!("~{} contenders", counts.children),
-                None if lock.is_assumed() => plural(lock.len(), "contender", "contenders"),
-                None => format!("{} waiting", count(lock.waiting())),
-            },
-        };
-        let mut right = format!("{waiting} {dot} {held}");
-        if lock.kind() == LockKind::Semaphore {
-            let most = lock.maximum().map_or(String::new(), |most| format!(" of {most}"));
-            right = format!("{} held{most} {dot} {right}", plural(lock.holding(), "lease", "leases"));
+        if lock.kind() == LockKind::ReadWrite {
+            let letters = [("R", "reads"), ("W", "writes")].map(|(letter, does)| format!("{letter} {does}"));
+            after_filter.push((letters.join(", "), theme.dim));
         }
         if let Some(next) = lock.next_sequence() {
             after_filter.push((format!("next sequence {next}"), theme.dim));
         }
-        let right = Some((right, view.data(theme.text))).filter(|_| !app.knows_nothing());
+        let right = Some((summary(view, lock), view.data(theme.text))).filter(|_| !app.knows_nothing());
         ListTitle { name, before_filter, all: lock.len(), after_filter, right, ..ListTitle::default() }
     }
 
@@ -149,7 +133,17 @@ impl ListView for QueueList {
 
     fn mark(&self, view: View<'_>, row: &QueueRow<'_>) -> Option<(&'static str, Style)> {
         let tagged = view.app.tags().has(&row.lock.path_of(row.row.contender));
-        tagged.then_some((view.theme.signs.tag, view.theme.wait))
+        if tagged {
+            return Some((view.theme.signs.tag, view.theme.wait));
+        }
+        let found = view.app.world().diagnosis().of(row.lock.id());
+        let severity = found.filter(|finding| concerns(finding, row)).map(|finding| finding.severity).max()?;
+        let sign = match severity {
+            Severity::Critical => view.theme.signs.bad,
+            Severity::Warning => view.theme.signs.warning,
+            Severity::Info => return None,
+        };
+        Some((sign, view.theme.severity(severity)))
     }
 
     fn draw_below(&self, view: View<'_>, area: Rect, placed: &[Placed<QueueColumn>], buffer: &mut Buffer) {
@@ -157,6 +151,40 @@ impl ListView for QueueList {
             watchers(view, lock, placed, area, buffer);
         }
     }
+}
+
+/// Returns whether a finding is about the node of a row. A client that waits behind its own
+/// forgotten node has two of them.
+fn concerns(finding: &Finding, row: &QueueRow<'_>) -> bool {
+    let contender = row.row.contender;
+    let of_client = |client: &ClientIdentity| client.session.is_some() && client.session == contender.session();
+    finding.muted.is_none()
+        && (finding.node.as_ref() == Some(&contender.node)
+            || finding.code == Code::Orphan && finding.client.as_deref().is_some_and(of_client))
+}
+
+/// Returns how many wait for a lock, and for how long it is held.
+pub fn summary(view: View<'_>, lock: &LockQueue) -> String {
+    let (app, dot) = (view.app, view.theme.signs.dot);
+    let nobody = if lock.waiting() > 0 { "nobody holds" } else { "free" };
+    let held = held(view, lock).map_or_else(|| nobody.to_owned(), |held| format!("held {held}"));
+    let waiting = match lock.kind() {
+        LockKind::SingleNode => match app.world().table_at(app.now()).waiters(lock) {
+            Some(watchers) if watchers.whole => format!("{} waiting", count(watchers.sessions.len())),
+            Some(watchers) => format!("{} waiting or more", count(watchers.sessions.len())),
+            None => "waiters not in the tree".to_owned(),
+        },
+        _ => match app.world().table().sampled(lock) {
+            Some(counts) => format!("~{} contenders", counts.children),
+            None if lock.is_assumed() => plural(lock.len(), "contender", "contenders"),
+            None => format!("{} waiting", count(lock.waiting())),
+        },
+    };
+    if lock.kind() == LockKind::Semaphore {
+        let most = lock.maximum().map_or(String::new(), |most| format!(" of {most}"));
+        return format!("{} held{most} {dot} {waiting} {dot} {held}", plural(lock.holding(), "lease", "leases"));
+    }
+    format!("{waiting} {dot} {held}")
 }
 
 /// Draws the clients that watch a single node, below its holder. They have no nodes of their own,

@@ -22,13 +22,16 @@
 //! │    ╰─ /locks/report  128 wait                                              │
 //! ```
 
+use std::time::Duration;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::View;
-use super::list::{ListTitle, ListView, client, client_style, in_a_word, life, lifetime, who, who_is};
+use super::list::{ListTitle, ListView, below, client, client_style, in_a_word, life, lifetime, who, who_is};
+use super::locks::held;
 use super::queue::{number, waits_for, watches};
 use crate::tui::app::{
     PlaceColumn, SessionColumn, SessionList, SessionPlaceRow, SessionPlaces, WaitKind, WaitList, WaitRow,
@@ -46,8 +49,10 @@ impl ListView for SessionList {
     fn title(&self, view: View<'_>) -> ListTitle {
         let all = view.app.world().sessions().all();
         let count = plural(all, "session holds or waits", "sessions hold or wait");
+        let prefix = self.prefix(view.app).map(|prefix| (below(view, prefix), view.theme.strong));
         ListTitle {
             name: "Sessions".to_owned(),
+            before_filter: prefix.into_iter().collect(),
             all,
             after_filter: vec![(count, view.theme.text)],
             ..ListTitle::default()
@@ -94,11 +99,13 @@ impl ListView for SessionList {
                 Some(at) => Cell::new(countdown(at.since(now)), plain),
                 None => unknown(),
             },
-            SessionColumn::Holds => Cell::new(locks(view, &row.holds, columns), view.data(theme.good)),
+            SessionColumn::Holds => {
+                let held = self.names_of(view.app, row.holds.first(), row.holds.len(), columns);
+                Cell::new(held, view.data(theme.good))
+            }
             SessionColumn::Waits => {
-                let awaited: Vec<_> = row.awaits.iter().take(2).map(|(lock, _)| *lock).collect();
-                let more = row.awaits.len().saturating_sub(awaited.len());
-                Cell::new(named_locks(view, awaited.first(), awaited.len() + more, columns), view.data(theme.wait))
+                let first = row.awaits.first().map(|(lock, _)| lock);
+                Cell::new(self.names_of(view.app, first, row.awaits.len(), columns), view.data(theme.wait))
             }
             SessionColumn::Style => match row.style(table_at) {
                 Some(WaitStyle::Unknown) => unknown(),
@@ -116,19 +123,6 @@ impl ListView for SessionList {
             }
         }
     }
-}
-
-fn locks(view: View<'_>, locks: &[LockId], columns: usize) -> String {
-    named_locks(view, locks.first(), locks.len(), columns)
-}
-
-/// Names the first of several locks, and counts the others.
-fn named_locks(view: View<'_>, first: Option<&LockId>, count: usize, columns: usize) -> String {
-    let Some(first) = first else { return String::new() };
-    let lock = view.app.world().table().lock(*first);
-    let name = lock.map_or_else(|| "gone".to_owned(), |lock| lock.lock_name().to_string());
-    let more = if count > 1 { format!(" +{}", count - 1) } else { String::new() };
-    format!("{}{more}", view.fit(&name, columns.saturating_sub(width(&more)), Keep::End))
 }
 
 impl ListView for SessionPlaces {
@@ -342,8 +336,10 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
         }
         WaitKind::Lock(waiting) => {
             let count = format!("  {} {}", count(waiting), if waiting == 1 { "waits" } else { "wait" });
-            let lock = lock_path(view, row.lock, room.saturating_sub(30).max(12));
-            let mut parts = plain(format!("{lock}{count}"));
+            let lock = lock_path(view, row.lock, room.saturating_sub(42).max(12));
+            let of = row.lock.and_then(|lock| view.app.world().table().lock(lock));
+            let held = of.and_then(|lock| held(view, lock)).map(|held| format!("  held {held}")).unwrap_or_default();
+            let mut parts = plain(format!("{lock}{held}{count}"));
             let worst = row.lock.and_then(|lock| {
                 Some((view.app.world().table().lock(lock)?, view.app.world().diagnosis().worst(lock)?))
             });
@@ -359,7 +355,10 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
             (format!("{} {}", signs.waits, someone()), theme.strong),
             (if fresh { "  holds up others itself" } else { "  holds up others: see above" }.to_owned(), theme.text),
         ],
-        WaitKind::Waiter => plain(format!("{} {}", signs.waits, someone())),
+        WaitKind::Waiter => {
+            let since = waits_since(view, row).map(|since| format!("  waits {}", duration(since))).unwrap_or_default();
+            plain(format!("{} {}{since}", signs.waits, someone()))
+        }
         WaitKind::More(number) => vec![(format!("and {} more", count(number)), theme.dim)],
         WaitKind::Cut => vec![("The graph continues: open a lock to see its waiters.".to_owned(), theme.dim)],
     }
@@ -378,6 +377,15 @@ fn client_of(view: View<'_>, row: &WaitRow) -> Option<ClientIdentity> {
         (WaitKind::Through(_) | WaitKind::Waiter, None) => view.app.world().table().clients().identity(session),
         _ => holder(view, row.lock, session),
     })
+}
+
+/// Returns how long the node of a waiter stands in the queue.
+fn waits_since(view: View<'_>, row: &WaitRow) -> Option<Duration> {
+    let (table, lock) = (view.app.world().table(), row.lock?);
+    let queue = table.lock(lock)?;
+    let (of, position) = table.position(&queue.path().child(row.node.as_deref()?))?;
+    let contender = queue.row(position).filter(|_| of == lock)?.contender;
+    Some(view.app.server_now().since(contender.created_at))
 }
 
 fn holder(view: View<'_>, lock: Option<LockId>, session: SessionId) -> ClientIdentity {

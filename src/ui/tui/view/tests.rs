@@ -10,6 +10,7 @@ mod ensembles;
 mod findings;
 mod frames;
 mod header;
+mod identity;
 mod keys;
 mod picture;
 mod replay;
@@ -28,6 +29,7 @@ use ratatui::style::{Color, Modifier};
 
 use super::draw;
 use crate::tui::app::{App, Event, Settings};
+use crate::tui::contrast::{ColourDepth, TerminalColours, fitted};
 use crate::tui::testing::{self, NOW, app, at, connected, curator, deleted, gone, listed, live, path, press, seen};
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::widget::write::record;
@@ -41,7 +43,7 @@ const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 35), (160, 45)];
 const KEPT: [(u16, u16); 2] = [(80, 24), (160, 45)];
 /// The size of the snapshots of variants.
 const MIDDLE: (u16, u16) = (80, 24);
-const TOO_SMALL: [(u16, u16); 3] = [(59, 18), (60, 15), (20, 6)];
+const TOO_SMALL: [(u16, u16); 4] = [(59, 18), (60, 15), (40, 10), (20, 6)];
 /// A wide and low terminal; checked, but without snapshots.
 const LOW: (u16, u16) = (100, 20);
 /// The sizes at which no sentence has to be scrolled.
@@ -281,16 +283,40 @@ fn too_small_terminals_match_their_snapshots() {
 
 #[test]
 fn a_small_terminal_shows_the_required_size() {
-    let shown = picture(&live((59, 15)), (59, 15)).replace('\n', " ");
+    let shown = picture(&live((39, 15)), (39, 15)).replace('\n', " ");
     assert!(shown.contains("60 columns and 16 lines"), "{shown}");
     assert!(shown.contains("q quits"), "{shown}");
+}
+
+#[test]
+fn a_small_terminal_says_what_was_not_looked_at() {
+    let words = |app: &App| picture(app, (40, 10)).replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = words(&live((40, 10)));
+    for said in ["No finding at 4 locks.", "2 checks are not decided yet.", "2 places cannot be read."] {
+        assert!(shown.contains(said), "{shown}");
+    }
+    assert!(shown.contains("dead clients may be missed"), "{shown}");
+}
+
+#[test]
+fn a_small_terminal_shows_what_is_wrong_and_scrolls() {
+    let size = (40, 10);
+    let mut app = testing::servers::trouble(size);
+    let first = picture(&app, size);
+    assert!(first.contains("✖ ") && first.contains("60x16 shows all screens"), "{first}");
+    press(&mut app, "jjj");
+    assert_ne!(picture(&app, size), first);
+    press(&mut app, "G");
+    assert!(picture(&app, size).contains("what to do"), "{}", picture(&app, size));
 }
 
 #[test]
 fn the_selection_has_a_sign_and_is_tinted_or_reversed_without_colours() {
     for name in ThemeName::ALL {
         let app = live((80, 24));
-        let buffer = drawn(&app, (80, 24), &Theme::new(name, false));
+        let terminal = TerminalColours { text: (0x83, 0x94, 0x96), ground: (0x00, 0x2b, 0x36) };
+        let palette = fitted(name.palette(), Some(terminal), ColourDepth::True);
+        let buffer = drawn(&app, (80, 24), &Theme::of(palette, false));
         let row = app.layout().unwrap().rows().0;
         let (selected, other) = (&buffer[(5, row)], &buffer[(5, row + 1)]);
         if name == ThemeName::Mono {
@@ -306,7 +332,8 @@ fn the_selection_has_a_sign_and_is_tinted_or_reversed_without_colours() {
 fn the_selected_row_keeps_the_style_of_its_severity() {
     for name in [ThemeName::Terminal, ThemeName::Dark, ThemeName::Light, ThemeName::ColourBlind] {
         let app = testing::servers::trouble((80, 24));
-        let theme = Theme::new(name, false);
+        let terminal = TerminalColours { text: (0x65, 0x7b, 0x83), ground: (0xfd, 0xf6, 0xe3) };
+        let theme = Theme::of(fitted(name.palette(), Some(terminal), ColourDepth::True), false);
         let buffer = drawn(&app, (80, 24), &theme);
         let row = app.layout().unwrap().rows().0;
         assert_eq!((buffer[(2, row)].symbol(), buffer[(2, row)].fg), ("✖", theme.bad.fg.unwrap()), "{name:?}");

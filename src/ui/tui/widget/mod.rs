@@ -67,10 +67,11 @@ pub fn halves(area: Rect) -> [Rect; 2] {
 impl Panel {
     /// Draws the box and returns its inside.
     pub fn draw(self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Rect {
-        let border = if self.focused { theme.focus } else { theme.border };
-        let block = Block::bordered().border_set(theme.signs.border).border_style(border);
+        let (signs, border) =
+            if self.focused { (theme.signs.focused, theme.focus) } else { (theme.signs.border, theme.border) };
+        let block = Block::bordered().border_set(signs).border_style(border);
         let mut room = usize::from(area.width).saturating_sub(4);
-        let dash = theme.signs.border.horizontal_top;
+        let dash = signs.horizontal_top;
         let charset = theme.signs.charset;
         let mut left = self.left;
         if let Some((text, _)) = left.first_mut() {

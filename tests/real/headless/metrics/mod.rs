@@ -2,5 +2,6 @@
 
 mod access;
 mod alerts;
+mod dashboard;
 pub mod fixture;
 mod scraped;

@@ -135,6 +135,8 @@ async fn without_a_server_the_recorder_is_unhealthy_with_a_reason_and_no_live_lo
     })
     .await;
     assert!(sentence.contains("connection to the ensemble") && sentence.lines().count() == 1, "{sentence}");
+    // A supervisor that restarts it would only add a gap.
+    assert_eq!(get(fixture.port, "/livez", &[]).map(|(status, _)| status).expect("an answer"), 200);
     let samples = fixture.samples();
     assert_eq!(
         (sum(&samples, "lockscope_up", &[]), sum(&samples, "lockscope_gaps_total", &[])),

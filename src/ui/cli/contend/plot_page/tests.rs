@@ -27,7 +27,7 @@ fn conditions(sizes: &[u32]) -> RunConditions {
 
 /// Returns the figure at a path such as `wait_ms.p50`.
 fn find<'a>(outcome: &'a Value, field: &str) -> &'a Value {
-    field.split('.').fold(outcome, |at, name| &at[name])
+    outcome.pointer(&format!("/{}", field.replace('.', "/"))).unwrap_or(&Value::Null)
 }
 
 #[test]
@@ -42,14 +42,19 @@ fn every_figure_equals_the_one_in_the_json() {
     let mut drawn = 0;
     for curve in page.charts.iter().flat_map(|chart| &chart.curves).filter(|curve| !curve.is_model) {
         for point in &curve.points {
-            for value in std::iter::once(&point.value).chain(&point.above) {
+            for value in std::iter::once(&point.value).chain(&point.others) {
                 let expected = find(outcome_of(point.clients, &curve.name), value.field);
                 assert_eq!(Some(value.exact), expected.as_f64(), "{} of {}", value.field, curve.name);
                 drawn += 1;
             }
         }
     }
-    assert_eq!(drawn, 4 * 3 * 6, "six figures of each fleet");
+    let spread = compared.runs.iter().flat_map(ComparedFleets::outcomes).filter(|of| of.watch_events.spread.is_some());
+    assert_eq!(
+        drawn,
+        4 * 3 * 6 + 2 * spread.count(),
+        "six figures of each fleet, and the spread of those that have it"
+    );
     for row in &page.table.rows {
         for value in row.values.iter().flatten().filter(|value| value.field != "model") {
             let expected = find(outcome_of(row.clients, &row.name), value.field);

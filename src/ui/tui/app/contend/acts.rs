@@ -292,7 +292,7 @@ impl App {
 
     pub(in crate::tui::app) fn select_holder(&mut self) {
         let Some((id, _)) = self.fleets().fleet(self.side()).and_then(FleetView::holder) else {
-            return self.show_failure("Nobody holds the lock right now.".to_owned());
+            return self.show_hint("Nobody holds the lock right now.".to_owned());
         };
         self.cursors.clients[self.test_clients.side() as usize] = Cursor::on(id);
     }
@@ -361,8 +361,8 @@ impl App {
     }
 
     pub(in crate::tui::app) fn fleet_compared(&mut self, outcome: Result<Box<FleetOutcome>, String>) -> Update {
-        self.test_clients.comparison.store(outcome);
-        Update { redraw: self.screen() == Screen::Comparison, effects: Vec::new() }
+        let again = self.test_clients.comparison.store(outcome);
+        Update { redraw: self.screen() == Screen::Comparison, effects: again.into_iter().collect() }
     }
 
     pub(in crate::tui::app) fn tour_begins(&mut self, mut tour: Box<Tour>) -> Update {

@@ -180,9 +180,9 @@ impl TestClients {
             return Ok(FleetCommand::Leave(id));
         }
         match client.state {
-            ClientState::Crashed => return Err(format!("Client {id} has crashed: nothing more can be done to it.")),
-            ClientState::Leaving => return Err(format!("Client {id} is leaving already.")),
-            ClientState::Failed => return Err(format!("Client {id} has failed: nothing can be done to it.")),
+            ClientState::Crashed => return Err(format!("{} has crashed: nothing more can be done to it.", id.name())),
+            ClientState::Leaving => return Err(format!("{} is leaving already.", id.name())),
+            ClientState::Failed => return Err(format!("{} has failed: nothing can be done to it.", id.name())),
             _ => {}
         }
         Ok(match command {
@@ -209,9 +209,13 @@ impl TestClients {
                 .ok_or_else(|| "Nobody holds the lock right now.".to_owned()),
             Some(word) => {
                 let id = word
+                    .strip_prefix("client-")
+                    .unwrap_or(word)
                     .parse()
                     .map_err(|_| format!("`{word}` is not a client: give its number, or `{HOLDER_WORD}`."))?;
-                fleet.and_then(|fleet| fleet.client(ClientId(id))).ok_or_else(|| format!("There is no client {id}."))
+                fleet
+                    .and_then(|fleet| fleet.client(ClientId(id)))
+                    .ok_or_else(|| format!("There is no {}.", ClientId(id).name()))
             }
         }
     }
@@ -323,7 +327,7 @@ impl TestClients {
         let mut moved = false;
         for side in FleetSide::BOTH {
             if let Some(fleet) = self.fleets.fleet_mut(side) {
-                moved |= fleet.replay.advance(now) | fleet.replay.moves();
+                moved |= fleet.replay.advance(now) | fleet.replay.moves() | fleet.turn.fade(now);
             }
         }
         moved
@@ -337,7 +341,7 @@ impl TestClients {
         let step = step.map(|due| if due > now { due } else { due.plus(MAX_WAIT_FOR_OTHER_SIDE) });
         let moves = self.fleets.each().filter(|_| shows_moves).filter_map(|(_, fleet)| {
             let frame = fleet.replay.moves().then(|| now.plus(FRAME_INTERVAL));
-            [frame, fleet.replay.next()].into_iter().flatten().min()
+            [frame, fleet.replay.next(), fleet.turn.next()].into_iter().flatten().min()
         });
         moves.chain(step).min()
     }
@@ -408,7 +412,7 @@ impl SlowMotion {
     }
 
     /// Returns whether the clients wait for a `Step` order before each step.
-    fn holds(&self) -> bool {
+    pub fn holds(&self) -> bool {
         self.is_stopped || self.interval().is_some()
     }
 
@@ -426,11 +430,18 @@ impl SlowMotion {
     }
 }
 
-/// A comparison of fleets, with the results so far.
+/// How often a comparison runs all its fleets.
+const COMPARED_ROUNDS: u32 = 3;
+
+/// A comparison of fleets, with the latest results.
 #[derive(Debug, Default)]
 pub struct FleetComparison {
     planned: Vec<Scenario>,
+    /// The latest results of the fleets that have run.
     done: Vec<FleetOutcome>,
+    /// The fleets that have ended in this round, and the rounds before it.
+    ended: usize,
+    rounds: u32,
     /// Why the comparison ended early, as a sentence without a full stop.
     failed: Option<String>,
 }
@@ -455,12 +466,17 @@ impl FleetComparison {
     /// no fleet runs.
     pub fn running(&self) -> Option<(usize, usize)> {
         let all = self.planned.len();
-        (self.failed.is_none() && self.done.len() < all).then(|| (self.done.len() + 1, all))
+        (self.failed.is_none() && self.ended < all).then(|| (self.ended + 1, all))
     }
 
-    /// The conclusion as a sentence; `None` until all fleets have ended.
+    /// The number of the current round, counted from 1, and the number of all rounds.
+    pub fn round(&self) -> (u32, u32) {
+        (self.rounds + 1, COMPARED_ROUNDS)
+    }
+
+    /// The conclusion as a sentence; `None` until all fleets have ended once.
     pub fn conclusion(&self) -> Option<String> {
-        let is_done = !self.planned.is_empty() && self.running().is_none() && self.failed.is_none();
+        let is_done = self.done.len() == self.planned.len();
         let sizes = self.done.chunk_by(|one, next| one.clients == next.clients).filter(|_| is_done);
         let of = |size: &[FleetOutcome], algorithm: Algorithm| {
             size.iter().find(|outcome| outcome.recipe == algorithm.name()).cloned()
@@ -486,11 +502,25 @@ impl FleetComparison {
         effect
     }
 
-    /// Stores the result of the fleet that has ended, or why the comparison ended early.
-    pub(in crate::tui::app) fn store(&mut self, outcome: Result<Box<FleetOutcome>, String>) {
-        match outcome {
-            Ok(outcome) => self.done.push(*outcome),
-            Err(why) => self.failed = Some(why),
+    /// Stores the result of the fleet that has ended, or why the comparison ended early. Returns the
+    /// effect that runs all fleets once more, after the last one of a round.
+    pub(in crate::tui::app) fn store(&mut self, outcome: Result<Box<FleetOutcome>, String>) -> Option<Effect> {
+        let outcome = match outcome {
+            Ok(outcome) => *outcome,
+            Err(why) => {
+                self.failed = Some(why);
+                return None;
+            }
+        };
+        match self.done.get_mut(self.ended) {
+            Some(before) => *before = outcome,
+            None => self.done.push(outcome),
         }
+        self.ended += 1;
+        let again = self.ended == self.planned.len() && self.rounds + 1 < COMPARED_ROUNDS;
+        again.then(|| {
+            (self.ended, self.rounds) = (0, self.rounds + 1);
+            Effect::CompareFleets(self.planned.clone())
+        })
     }
 }

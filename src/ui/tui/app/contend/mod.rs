@@ -5,18 +5,21 @@ mod acts;
 pub mod clients;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use super::Rows;
 use crate::tui::app::filter::Matching;
-use crate::tui::app::list::{FixedOrder, ListScreen};
+use crate::tui::app::list::{CellNeed, ColumnNeeds, FixedOrder, ListScreen};
 use crate::tui::app::{App, Cursor, Screen};
-use crate::tui::picture::{TraceReplay, WakeCounts, WakeRates};
+use crate::tui::picture::{ShownTurn, TraceReplay, WakeCounts, WakeRates};
 use crate::tui::screen::Column;
 use lockscope_base::znode::{SessionId, Timestamp, Zxid};
-use lockscope_lab::contend::{ClientId, ClientState, ClientStatus, FleetOutcome, FleetRates, FleetStatus, Scenario};
+use lockscope_lab::contend::{
+    ClientId, ClientState, ClientStatus, FleetOutcome, FleetRates, FleetStatus, LinkState, Scenario,
+};
 use lockscope_lock::Algorithm;
 use lockscope_model::diagnose::WatchTarget;
 use lockscope_model::queue::{ContenderRow, ContenderState, LockQueue};
@@ -72,6 +75,8 @@ pub struct FleetView {
     /// The part of the trace that the picture shows.
     pub replay: TraceReplay,
     pub wake_rates: WakeRates,
+    /// The turn that the cells show.
+    pub turn: ShownTurn,
 }
 
 impl FleetView {
@@ -87,6 +92,7 @@ impl FleetView {
             sessions: FxHashSet::default(),
             replay: TraceReplay::default(),
             wake_rates: WakeRates::default(),
+            turn: ShownTurn::default(),
         }
     }
 
@@ -134,18 +140,36 @@ impl FleetView {
         self.is_active() && self.sessions.contains(&session)
     }
 
+    /// Returns whether the picture shows the clients as cells, and not as rows.
+    pub fn shows_cells(&self) -> bool {
+        self.status().is_some_and(shows_cells)
+    }
+
     fn set_status(&mut self, status: Arc<FleetStatus>, now: Timestamp) {
         self.rates.add(&status);
         let totals = &status.totals;
         let counts = WakeCounts { woken: totals.events, in_vain: totals.woken_in_vain, requests: totals.requests };
         self.wake_rates.add(status.age, counts);
         self.replay.add_status(&status, now);
+        self.turn.set_turn(status.turn.as_ref().filter(|_| shows_cells(&status)), now);
         self.living = status.clients.iter().filter(|client| is_living(client)).count();
         let tokens = status.clients.iter().filter_map(|client| Some((client.id, client.token?)));
         self.holder = tokens.max_by_key(|(_, token)| *token);
         self.sessions = status.clients.iter().filter_map(|client| client.session).collect();
         self.status = Some(status);
     }
+}
+
+/// The shortest hold whose turns the eye can follow.
+const MIN_HOLD_OF_ROWS: Duration = Duration::from_millis(500);
+
+/// The most clients of which each gets a line at full speed.
+const MAX_ROWS_AT_FULL_SPEED: usize = 16;
+
+/// Returns whether the picture shows the clients as cells, since they are too fast or too many for
+/// rows.
+fn shows_cells(status: &FleetStatus) -> bool {
+    !status.stepped && (status.scenario.hold < MIN_HOLD_OF_ROWS || status.clients.len() > MAX_ROWS_AT_FULL_SPEED)
 }
 
 /// Returns whether a client is alive. A frozen client is alive; a crashed or failed one is not.
@@ -266,18 +290,18 @@ pub enum ClientColumn {
 }
 
 const CLIENT_COLUMNS: &[Column<ClientColumn>] = &[
-    Column::number(ClientColumn::Id, "ID", 4, 0),
+    Column::text(ClientColumn::Id, "ID", 9, 11, 0),
     Column::text(ClientColumn::State, "STATE", 15, 15, 0),
-    Column::number(ClientColumn::Since, "SINCE", 6, 6),
-    Column::text(ClientColumn::Session, "SESSION", 9, 18, 1),
+    Column::number(ClientColumn::Since, "SINCE", 6, 2),
+    Column::text(ClientColumn::Session, "SESSION", 9, 18, 3),
     Column::number(ClientColumn::Expired, "EXPIRED", 7, 7),
     Column::text(ClientColumn::Link, "LINK", 10, 12, 0),
     Column::number(ClientColumn::Token, "TOKEN", 12, 9),
     Column::number(ClientColumn::Events, "EVENTS", 7, 0),
     Column::number(ClientColumn::Acquired, "ACQ", 6, 0),
-    Column::number(ClientColumn::Held, "HELD", 6, 3),
-    Column::number(ClientColumn::Median, "WAIT p50", 8, 5),
-    Column::number(ClientColumn::Slowest, "p99", 6, 4),
+    Column::number(ClientColumn::Held, "HELD", 6, 4),
+    Column::number(ClientColumn::Median, "WAIT p50", 8, 6),
+    Column::number(ClientColumn::Slowest, "p99", 6, 5),
     Column::number(ClientColumn::Longest, "LONGEST", 7, 2),
     Column::number(ClientColumn::Requests, "REQUESTS", 8, 8),
     Column::text(ClientColumn::Trouble, "TROUBLE", 16, 60, 10),
@@ -297,6 +321,21 @@ impl ListScreen<App> for Clients {
         app.chosen_columns(Screen::Contend)
     }
 
+    fn needs<'a>(&self, app: &'a App) -> Option<&'a ColumnNeeds> {
+        (app.screen() == Screen::Contend).then_some(&app.navigation.needs)
+    }
+
+    /// What is wrong with no client needs no column.
+    fn need(&self, _: &App, client: &&ClientStatus, column: ClientColumn) -> CellNeed {
+        let well = match column {
+            ClientColumn::Link => (client.link == LinkState::Whole).then_some("connected"),
+            ClientColumn::Expired => (client.expired == 0).then_some("0"),
+            ClientColumn::Trouble => client.trouble.is_none().then_some(""),
+            _ => return CellNeed::Nothing,
+        };
+        well.map_or(CellNeed::Differs, CellNeed::Alike)
+    }
+
     fn rows<'a>(&self, app: &'a App) -> impl Rows<ClientId> + 'a {
         app.fleets().clients(app.side())
     }
@@ -307,7 +346,7 @@ impl ListScreen<App> for Clients {
 
     fn search(&self, _: &App, client: &&ClientStatus, matching: &mut Matching<'_>) {
         matching
-            .made(|| client.id.to_string())
+            .made(|| client.id.name())
             .session(client.session)
             .made(|| format!("{:?}", client.state).to_lowercase());
         matching.texts(client.trouble.as_deref()).texts(client.frozen.then_some("frozen"));

@@ -6,7 +6,7 @@ use super::outcome::{DeletionNews, Working};
 use super::{AnswerKey, Deletion, sentence};
 use crate::tui::app::{App, AuditReading, Effect, Filter, Key, Notice, Prompt, PromptPurpose, Rows, Screen, Update};
 use crate::tui::keymap::Command;
-use crate::tui::page::Scroll;
+use crate::tui::page::{Scroll, Sign};
 use lockscope_base::znode::{Timestamp, ZnodePath, Zxid};
 use lockscope_live::admin;
 use lockscope_live::admin::{DeletePlan, MAX_TARGETS, NodeOutcome};
@@ -176,18 +176,18 @@ impl App {
             return;
         }
         let Some(from) = self.live.queue_rows().id(self.cursors.contenders.rank()) else {
-            return self.show_failure("There is no contender to begin at.".to_owned());
+            return self.show_hint("There is no contender to begin at.".to_owned());
         };
         self.deletions.tags.begin_range(from);
         let sentence = "A range begins here: {tag} tags from here to the selected contender.";
-        self.show_notice(self.settings.bindings.fill(sentence));
+        self.show_hint(self.settings.bindings.fill(sentence));
     }
 
     /// Tags the contenders that are shown from that one to the selected one.
     fn tag_from(&mut self, from: &ZnodePath) {
         let (rows, to) = (self.live.queue_rows(), self.cursors.contenders.rank());
         let Some(from) = rows.rank(from) else {
-            return self.show_failure("The beginning of the range is gone: begin again.".to_owned());
+            return self.show_hint("The beginning of the range is gone: begin again.".to_owned());
         };
         let range = from.min(to)..=from.max(to);
         let found: Vec<(ZnodePath, Zxid)> =
@@ -239,7 +239,7 @@ impl App {
         }
         let tagged = plural(tags.len(), "contender is", "contenders are");
         match (tags.len(), left) {
-            (0, _) => self.show_failure("No contender is so: nothing is tagged.".to_owned()),
+            (0, _) => self.show_hint("No contender is so: nothing is tagged.".to_owned()),
             (_, 0) => {
                 let sentence =
                     self.settings.bindings.fill("tagged: {delete} shows the plan, {back} takes the tags away.");
@@ -264,13 +264,13 @@ impl App {
     /// Toggles the tag of the selected contender, and selects the next one.
     fn tag_selected(&mut self) {
         let Some(row) = self.live.queue_rows().row(self.cursors.contenders.rank()) else {
-            return self.show_failure("There is no contender to tag.".to_owned());
+            return self.show_hint("There is no contender to tag.".to_owned());
         };
         let Some(path) = self.live.open_lock().map(|lock| lock.path_of(row.contender)) else { return };
         if self.deletions.tags.toggle(path, row.contender.czxid) {
             self.step(1);
         } else {
-            self.show_failure(format!("One plan holds at most {MAX_TARGETS} nodes."));
+            self.show_hint(format!("One plan holds at most {MAX_TARGETS} nodes."));
         }
     }
 
@@ -288,7 +288,8 @@ impl App {
                 for entry in entries {
                     self.live.push(entry);
                 }
-                self.footer.notice = Some(Notice { freed, ..Notice::new(text, failed, self.wall) });
+                let sign = if failed { Sign::Bad } else { Sign::Done };
+                self.footer.notice = Some(Notice { freed, ..Notice::new(text, sign, self.wall) });
                 self.name_new_holder();
             }
         }
@@ -302,7 +303,7 @@ impl App {
         let Some(notice) = &mut self.footer.notice else { return };
         let Some((_, lock)) = notice.freed.take_if(|(node, _)| table.position(node).is_none()) else { return };
         if let Some(lock) = table.find(&lock.path, lock.name.as_deref()).and_then(|id| table.lock(id)) {
-            *notice = Notice::new(format!("{} {}", notice.text, holder_now(lock, table, now)), false, now);
+            *notice = Notice::new(format!("{} {}", notice.text, holder_now(lock, table, now)), Sign::Done, now);
         }
     }
 

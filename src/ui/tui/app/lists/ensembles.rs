@@ -114,7 +114,7 @@ impl ListScreen<App> for Ensembles {
                 ensembles.want_with(ensemble, Some(OpenWith::Lock(place.to_string())));
             }
             (Some(EnsembleListId { ensemble, .. }), Some(ensembles)) => ensembles.want(ensemble),
-            _ => app.show_failure("There is no ensemble to open.".to_owned()),
+            _ => app.show_hint("There is no ensemble to open.".to_owned()),
         }
     }
 

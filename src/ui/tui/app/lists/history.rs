@@ -445,16 +445,16 @@ impl ListScreen<App> for TimelineList {
     fn open(&self, app: &mut App) {
         let Some(entry) = self.row(app, self.cursor(app).rank()) else { return };
         let Some(name) = entry.lock().cloned() else {
-            return app.show_failure("This concerns the connection, not a lock.".to_owned());
+            return app.show_hint("This concerns the connection, not a lock.".to_owned());
         };
         let (node, standing) = (entry.node().cloned(), app.standing_node(entry));
         let Some(lock) = app.known_lock(&name) else {
-            return app.show_failure(format!("The lock {} is gone.", name.path));
+            return app.show_hint(format!("The lock {} is gone.", name.path));
         };
         app.open_lock(lock);
         match (node, standing) {
             (_, Some(path)) => app.select_contender(path),
-            (Some(node), None) => app.show_failure(format!("{node} is not in the queue any more.")),
+            (Some(node), None) => app.show_hint(format!("{node} is not in the queue any more.")),
             (None, None) => {}
         }
     }

@@ -1,23 +1,20 @@
 //! Locks: every lock in the chosen order, and below them the locks that vanished a short time ago.
 //!
-//! The order of the locks that pass the filter is updated change by change. Vanished locks are not
-//! counted as locks.
+//! Vanished locks are not counted as locks.
 
-use std::cmp::{Ordering, Reverse};
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
-use indexset::BTreeSet;
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use super::super::list::{Directed, Sorting};
-use crate::tui::app::list::{ListOrder, ListScreen};
+use super::super::list::Sorting;
+use super::sorted_locks::{LockOrder, SortedLocks};
+use crate::tui::app::list::{CellNeed, ColumnNeeds, ListOrder, ListScreen};
 use crate::tui::app::{App, Filter, Rows, Screen};
-use crate::tui::screen::Column;
-use lockscope_base::znode::{SessionId, Timestamp, ZnodePath};
-use lockscope_model::diagnose::{Diagnosis, Severity, TableAt};
-use lockscope_model::queue::{Contender, HeldSince, LockId, LockName, LockQueue, LockTable};
+use crate::tui::page::details;
+use crate::tui::screen::{Column, MARK_WIDTH, Placed, place};
+use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, escaped};
+use lockscope_model::diagnose::WatchTarget;
+use lockscope_model::queue::{LockId, LockName, LockQueue, Rates};
+use lockscope_model::text::width;
 
 pub struct LockList;
 
@@ -34,6 +31,13 @@ impl LockRow<'_> {
         match self {
             Self::Lock(lock) => lock.path(),
             Self::Vanished(gone) => &gone.name.path,
+        }
+    }
+
+    fn lock_name(&self) -> LockName {
+        match self {
+            Self::Lock(lock) => lock.lock_name(),
+            Self::Vanished(gone) => gone.name.clone(),
         }
     }
 }
@@ -63,6 +67,8 @@ pub enum LockColumn {
     Holder,
     Data,
     Held,
+    /// How long the queue is compared with the other visible ones.
+    Bar,
     Waiting,
     Oldest,
     Cost,
@@ -70,8 +76,73 @@ pub enum LockColumn {
     Herd,
     Chain,
     Holding,
+    Style,
     Finding,
 }
+
+/// What the waiters of a lock watch: the cost of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockStyle {
+    /// The lock's parent: a release wakes all.
+    Herd,
+    /// Nodes before their own: a release wakes the next.
+    Chain,
+    /// Some the one, some the other.
+    Both,
+    /// None of the waiters watches a node of the queue.
+    Nothing,
+}
+
+/// Maximum waiters of a lock that tell its style.
+const MAX_WAITERS_FOR_STYLE: usize = 4;
+
+impl LockStyle {
+    /// Returns the style of the first waiters; `None` where nobody waits or the servers do not tell.
+    pub fn of(app: &App, lock: &LockQueue) -> Option<Self> {
+        let first = lock.holding();
+        let (mut found, table_at) = (None, app.world().table_at(app.now()));
+        for row in lock.rows(first..first + MAX_WAITERS_FOR_STYLE) {
+            let watched = app.fleets().watched_by(lock, &row);
+            let style = match watched.unwrap_or_else(|| table_at.facts(lock, &row).watching) {
+                WatchTarget::Parent => Self::Herd,
+                WatchTarget::Predecessor | WatchTarget::TwoBefore => Self::Chain,
+                WatchTarget::Nothing => Self::Nothing,
+                WatchTarget::Unknown => continue,
+            };
+            found = match found {
+                None | Some(Self::Nothing) => Some(style),
+                Some(before) if style == before || style == Self::Nothing => Some(before),
+                Some(_) => Some(Self::Both),
+            };
+        }
+        found
+    }
+
+    /// Returns the name on the screen.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Herd => "herd",
+            Self::Chain => "chain",
+            Self::Both => "both",
+            Self::Nothing => "none",
+        }
+    }
+}
+
+/// Columns of the bar beside the number of waiters.
+pub const BAR_WIDTH: u16 = 4;
+
+/// Paths of at most this many columns are shown whole, even if all of them begin alike.
+const MAX_WHOLE_PATH: u16 = 24;
+
+/// Columns of a finding with its sign and a time.
+const FINDING: usize = "! stuck 13m42s".len();
+
+/// Follows the holder of a queue with unknown rules, where there is room.
+pub const ASSUMED: &str = " (assumed)";
+
+/// Precedes the leader of an election, where there is room.
+pub const LEADER: &str = "LEADER ";
 
 const LOCK_COLUMNS: &[Column<LockColumn>] = &[
     Column::text(LockColumn::Lock, "LOCK", 14, 48, 0),
@@ -80,12 +151,14 @@ const LOCK_COLUMNS: &[Column<LockColumn>] = &[
     Column::text(LockColumn::Data, "HOLDER'S DATA", 14, 24, 8),
     Column::number(LockColumn::Held, "HELD", 7, 1),
     Column::number(LockColumn::Holding, "HOLD", 5, 10),
+    Column::number(LockColumn::Bar, "", BAR_WIDTH, 2).named("bar"),
     Column::number(LockColumn::Waiting, "WAIT", 5, 0),
     Column::number(LockColumn::Oldest, "OLDEST", 6, 3),
     Column::number(LockColumn::Cost, "COST", 6, 9),
-    Column::number(LockColumn::Acquisitions, "ACQ/s", 6, 4),
+    Column::number(LockColumn::Acquisitions, "ACQ/s", 7, 4),
     Column::number(LockColumn::Herd, "HERD/s", 7, 6),
     Column::number(LockColumn::Chain, "CHAIN/s", 7, 7),
+    Column::text(LockColumn::Style, "STYLE", 6, 6, 2),
     Column::text(LockColumn::Finding, "FINDING", 12, 24, 0),
 ];
 
@@ -101,6 +174,32 @@ impl ListScreen<App> for LockList {
 
     fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
         app.chosen_columns(Screen::Locks)
+    }
+
+    fn needs<'a>(&self, app: &'a App) -> Option<&'a ColumnNeeds> {
+        (app.screen() == Screen::Locks).then_some(&app.navigation.needs)
+    }
+
+    fn need(&self, app: &App, row: &LockRow<'_>, column: LockColumn) -> CellNeed {
+        match row {
+            LockRow::Vanished(gone) if column == LockColumn::Lock => {
+                CellNeed::Columns(columns_of(&gone.name.path, gone.name.name.as_deref()))
+            }
+            LockRow::Vanished(_) => CellNeed::Nothing,
+            LockRow::Lock(lock) => need_of(app, lock, column),
+        }
+    }
+
+    /// Places the columns. Without what all paths begin with, the rows need less room for them.
+    fn place(&self, app: &App, width: u16) -> Vec<Placed<LockColumn>> {
+        let mut columns = self.fitted(app);
+        if let Some(prefix) = self.prefix(app) {
+            let left_out = u16::try_from(prefix.as_str().len() + 1).unwrap_or(u16::MAX);
+            for column in columns.iter_mut().filter(|column| column.key == LockColumn::Lock) {
+                column.need = column.need.saturating_sub(left_out);
+            }
+        }
+        place(&columns, MARK_WIDTH, width)
     }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<LockId> + 'a {
@@ -124,7 +223,7 @@ impl ListScreen<App> for LockList {
         match self.cursor(app).selected(&app.world().lock_rows()) {
             Some(id) if app.world().table().lock(id).is_none() => app.open_vanished(id),
             Some(id) => app.open_lock(id),
-            None => app.show_failure("There is no lock to open.".to_owned()),
+            None => app.show_hint("There is no lock to open.".to_owned()),
         }
     }
 
@@ -177,365 +276,66 @@ impl ListScreen<App> for LockList {
     }
 }
 
-/// A column that Locks can be sorted by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum LockOrder {
-    /// By path, ascending.
-    Lock,
-    /// By recipe, then path.
-    Recipe,
-    /// By the holder's session; free locks last.
-    Holder,
-    /// The lock held longest first; free locks last.
-    Held,
-    /// The locks with the worst findings first, then by the length of the queue.
-    #[default]
-    Severity,
-    Waiting,
-    /// The lock whose first waiter has waited longest first.
-    Oldest,
-    /// By what all waited for it within the last ten minutes, most first.
-    Cost,
-    Acquisitions,
-    /// By the watch events that would be sent if every waiter watched the parent, most first.
-    Herd,
-    /// By the watch events that would be sent if each waiter watched its predecessor, most first.
-    Chain,
-}
+impl LockList {
+    /// Returns the node that all listed locks are below, if it is left out of the rows because
+    /// whole paths would take much room. The title names it instead.
+    pub fn prefix<'a>(&self, app: &'a App) -> Option<&'a ZnodePath> {
+        let locks = app.world().locks();
+        let prefix = locks.prefix().filter(|prefix| locks.len() > 1 && !prefix.is_root())?;
+        (self.needs(app)?.of(0) > MAX_WHOLE_PATH).then_some(prefix)
+    }
 
-impl LockOrder {
-    /// Whether the order changes with time alone, even if the lock does not change.
-    fn fades(self) -> bool {
-        matches!(self, Self::Acquisitions | Self::Herd | Self::Chain | Self::Cost)
+    /// Returns the name of a lock for its row, without what all listed paths begin with.
+    pub fn name_of(&self, app: &App, lock: &LockName) -> String {
+        let whole = lock.to_string();
+        let below = self.prefix(app).and_then(|prefix| whole.strip_prefix(prefix.as_str())?.strip_prefix('/'));
+        below.map_or_else(|| whole.clone(), str::to_owned)
+    }
+
+    /// Returns the names of the visible locks, if some need more than `columns` columns.
+    pub fn long_names(&self, app: &App, columns: usize, height: usize) -> Vec<(LockId, String)> {
+        let top = self.cursor(app).top();
+        let rows = (top..top + height).filter_map(|rank| self.row(app, rank)).map(|row| row.lock_name());
+        let names: Vec<_> = rows.map(|lock| (lock.id, self.name_of(app, &lock))).collect();
+        if names.iter().all(|(_, name)| width(&escaped(name)) <= columns) { Vec::new() } else { names }
     }
 }
 
-/// The first part of a sort key, small values first.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Primary {
-    Number(i64),
-    Worst(i64, i64),
-    Path(ZnodePath),
-    PathDown(Reverse<ZnodePath>),
+/// Returns the columns of a lock's whole name.
+fn columns_of(path: &ZnodePath, name: Option<&str>) -> usize {
+    width(&escaped(path.as_str())) + name.map_or(0, |name| width(&escaped(name)) + " []".len())
 }
 
-/// The sort key of a lock. Path and name order locks that are equal otherwise, so the order is
-/// deterministic.
-#[derive(Clone, Debug)]
-struct LockSortKey {
-    primary: Primary,
-    path: ZnodePath,
-    id: LockId,
-    /// Boxed to keep the keys small: every lock has a key, and few keys have these parts.
-    rare: Option<Box<RareKeyParts>>,
-}
-
-/// Parts that few sort keys have.
-#[derive(Clone, Debug)]
-struct RareKeyParts {
-    /// The second column, if the list is sorted by two.
-    second: Option<Primary>,
-    /// The name of the lock, if its parent holds several queues.
-    name: Option<Arc<str>>,
-}
-
-impl LockSortKey {
-    /// The parts to compare, in order.
-    fn parts(&self) -> impl Ord + '_ {
-        let rare = self.rare.as_deref();
-        let (second, name) = (rare.and_then(|rare| rare.second.as_ref()), rare.and_then(|rare| rare.name.as_deref()));
-        (&self.primary, second, &self.path, name, self.id)
-    }
-}
-
-impl PartialEq for LockSortKey {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for LockSortKey {}
-
-impl PartialOrd for LockSortKey {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for LockSortKey {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.parts().cmp(&other.parts())
-    }
-}
-
-/// Above this number of changed locks, sorting them before the insertion is several times as fast.
-const MIN_KEYS_TO_SORT: usize = 64;
-
-/// During the first read of the ensemble, changed locks are sorted in at once, again after this
-/// time, and then each time that the read has taken twice as long. Most locks change several times
-/// during the read.
-const FIRST_READING_INTERVAL: Duration = Duration::from_millis(250);
-
-/// The locks that pass the filter, in order. Each change costs time logarithmic in the number of
-/// locks.
-#[derive(Clone, Debug, Default)]
-pub struct SortedLocks {
-    sorting: Sorting<LockOrder>,
-    filter: Filter,
-    order: BTreeSet<Arc<LockSortKey>>,
-    keys: FxHashMap<LockId, Arc<LockSortKey>>,
-    /// Locks that changed during the first read and are not sorted in yet.
-    waiting: FxHashSet<LockId>,
-    /// The times of the first and the last batch of the first read.
-    placed: Option<(Timestamp, Timestamp)>,
-    /// Locks whose rates are not 0 yet.
-    active: FxHashSet<LockId>,
-}
-
-impl SortedLocks {
-    pub fn sorting(&self) -> Sorting<LockOrder> {
-        self.sorting
-    }
-
-    /// Whether `is_such` is true for one of the columns that the list is sorted by.
-    fn sorts_by(&self, is_such: impl Fn(LockOrder) -> bool) -> bool {
-        is_such(self.sorting.first.by) || self.sorting.then.is_some_and(|then| is_such(then.by))
-    }
-
-    pub fn filter(&self) -> &Filter {
-        &self.filter
-    }
-
-    /// Sets the order. Linear in the number of locks, apart from the sort.
-    pub fn sort(&mut self, sorting: Sorting<LockOrder>, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        self.sorting = sorting;
-        self.rebuild(table, diagnosis, now);
-    }
-
-    /// Sets the filter. Linear in the number of locks, apart from the sort.
-    pub fn set_filter(&mut self, filter: Filter, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        self.filter = filter;
-        self.rebuild(table, diagnosis, now);
-    }
-
-    /// Applies the filter again after a survey or a second: the addresses of holders and the
-    /// figures may have changed. Linear in the number of locks, unless the filter is empty.
-    pub fn surveyed(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        if self.filter.is_empty() {
-            return;
-        }
-        for lock in table.locks() {
-            if self.takes(lock, table, diagnosis, now) != self.keys.contains_key(&lock.id()) {
-                self.place(lock.id(), table, diagnosis, now);
-            }
-        }
-    }
-
-    fn rebuild(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        self.order.clear();
-        self.keys.clear();
-        self.waiting.clear();
-        let taken = table.locks().filter(|lock| self.takes(lock, table, diagnosis, now));
-        let keys: Vec<_> = taken.map(|lock| Arc::new(self.key(lock, TableAt::new(table, now), diagnosis))).collect();
-        self.insert(keys);
-    }
-
-    /// Inserts new keys.
-    fn insert(&mut self, mut keys: Vec<Arc<LockSortKey>>) {
-        if keys.len() > MIN_KEYS_TO_SORT {
-            keys.sort_unstable();
-        }
-        for key in keys {
-            self.keys.insert(key.id, Arc::clone(&key));
-            self.order.insert(key);
-        }
-    }
-
-    /// Updates the order after locks changed, came or went. During the first read, updates wait for
-    /// the next batch.
-    pub fn touch(&mut self, touched: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        if table.is_reporting() {
-            self.active.extend(touched);
-        } else {
-            self.waiting.extend(touched);
-            let (first, due) = self.placed.map_or((now, Duration::ZERO), |(first, last)| {
-                (first, last.since(first) + last.since(first).max(FIRST_READING_INTERVAL))
-            });
-            if now.since(first) < due {
-                return;
-            }
-            self.placed = Some((first, now));
-        }
-        if self.waiting.is_empty() {
-            self.place_all(touched.iter().copied(), table, diagnosis, now);
-        } else {
-            let mut waiting = std::mem::take(&mut self.waiting);
-            waiting.extend(touched);
-            self.place_all(waiting.into_iter(), table, diagnosis, now);
-        }
-    }
-
-    fn place_all(
-        &mut self,
-        locks: impl ExactSizeIterator<Item = LockId>,
-        table: &LockTable,
-        diagnosis: &Diagnosis,
-        now: Timestamp,
-    ) {
-        let mut keys = Vec::with_capacity(locks.len());
-        for id in locks {
-            keys.extend(self.take_out(id, table, diagnosis, now));
-        }
-        self.insert(keys);
-    }
-
-    /// Updates the order after the findings of these locks changed.
-    pub fn place_anew(&mut self, locks: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        if !self.filter.is_empty() || self.sorts_by(|order| order == LockOrder::Severity) {
-            for id in locks {
-                self.place(*id, table, diagnosis, now);
-            }
-        }
-    }
-
-    /// Updates the order after a second passed, when the list is sorted by a rate. Linear in the
-    /// number of locks that were active within the last seconds; by cost, in that of the locks that
-    /// were waited for within the last minutes.
-    pub fn fade(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        let active: Vec<_> = self.active.iter().copied().collect();
-        for id in active {
-            let quiet = table.lock(id).is_none_or(|lock| {
-                let rates = lock.rates(now);
-                rates.acquisitions + rates.herd + rates.chain <= 0.0
-            });
-            if quiet {
-                self.active.remove(&id);
-            }
-            if self.sorts_by(LockOrder::fades) {
-                self.place(id, table, diagnosis, now);
-            }
-        }
-        if self.sorts_by(|order| order == LockOrder::Cost) {
-            let waited_for: Vec<_> = table.waits().locks().collect();
-            for id in waited_for {
-                self.place(id, table, diagnosis, now);
-            }
-        }
-        if self.filter.may_be_of_figures() {
-            self.surveyed(table, diagnosis, now);
-        }
-    }
-
-    fn place(&mut self, id: LockId, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        let key = self.take_out(id, table, diagnosis, now);
-        self.insert(key.into_iter().collect());
-    }
-
-    /// Removes a lock whose key has changed and returns the new key. Returns `None` when the key is
-    /// unchanged or the lock does not pass the filter.
-    fn take_out(
-        &mut self,
-        id: LockId,
-        table: &LockTable,
-        diagnosis: &Diagnosis,
-        now: Timestamp,
-    ) -> Option<Arc<LockSortKey>> {
-        let lock = table.lock(id).filter(|lock| self.takes(lock, table, diagnosis, now));
-        let key = lock.map(|lock| self.key(lock, TableAt::new(table, now), diagnosis));
-        let old = self.keys.get(&id);
-        if old.map(|old| &**old) == key.as_ref() {
-            return None;
-        }
-        if let Some(old) = self.keys.remove(&id) {
-            self.order.remove(&old);
-        }
-        key.map(Arc::new)
-    }
-
-    fn takes(&self, lock: &LockQueue, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) -> bool {
-        self.filter.takes_lock(lock, TableAt::new(table, now), diagnosis, now)
-    }
-
-    fn key(&self, lock: &LockQueue, table_at: TableAt<'_>, diagnosis: &Diagnosis) -> LockSortKey {
-        let part = |Directed { by, reversed }| match by {
-            LockOrder::Lock if reversed => Primary::PathDown(Reverse(lock.path().clone())),
-            LockOrder::Lock => Primary::Path(lock.path().clone()),
-            LockOrder::Severity => severity_key(lock, diagnosis, reversed),
-            _ => figure_key(lock, by, reversed, table_at),
-        };
-        let Sorting { first, then } = self.sorting;
-        let (second, name) = (then.map(part), lock.name().map(Arc::from));
-        let has_rare = second.is_some() || name.is_some();
-        let rare = has_rare.then(|| Box::new(RareKeyParts { second, name }));
-        LockSortKey { primary: part(first), path: lock.path().clone(), id: lock.id(), rare }
-    }
-
-    /// The ids of the rows of a window, in order.
-    pub fn window(&self, window: std::ops::Range<usize>) -> impl Iterator<Item = LockId> {
-        let end = window.end.min(self.order.len());
-        (window.start.min(end)..end).filter_map(|rank| self.order.get_index(rank)).map(|key| key.id)
-    }
-}
-
-fn severity_key(lock: &LockQueue, diagnosis: &Diagnosis, reversed: bool) -> Primary {
-    let severity = match diagnosis.worst(lock.id()).map(|finding| (&finding.muted, finding.severity)) {
-        Some((None, Severity::Critical)) => -4,
-        Some((None, Severity::Warning)) => -3,
-        Some((None, Severity::Info)) => -2,
-        Some((Some(_), _)) => -1,
-        None => 0,
+fn need_of(app: &App, lock: &LockQueue, column: LockColumn) -> CellNeed {
+    let (table, now) = (app.world().table(), app.now());
+    let zero = |is_zero: bool, text: &'static str| if is_zero { CellNeed::Alike(text) } else { CellNeed::Differs };
+    let rate = |of: fn(&Rates) -> f64| {
+        let is_zero = table.sampled(lock).is_none() && of(&lock.rates(now)) < 0.05;
+        zero(is_zero, "0")
     };
-    let waiting = -i64::try_from(lock.waiting()).unwrap_or(i64::MAX);
-    if reversed { Primary::Worst(-severity, -waiting) } else { Primary::Worst(severity, waiting) }
-}
-
-/// The sort key of a column of numbers, smaller first. Locks without a value come last in both
-/// directions.
-fn figure_key(lock: &LockQueue, by: LockOrder, reversed: bool, table_at: TableAt<'_>) -> Primary {
-    let now = table_at.now();
-    let number = match by {
-        LockOrder::Lock | LockOrder::Severity => Some(0),
-        LockOrder::Recipe => Some(lock.recipe().rank()),
-        LockOrder::Holder => lock.first_holder().and_then(Contender::session).map(|SessionId(bits)| bits),
-        LockOrder::Held => match lock.held() {
-            HeldSince::Free => None,
-            HeldSince::Since(Timestamp(time)) | HeldSince::AtMostSince(Timestamp(time)) => Some(time),
-        },
-        LockOrder::Waiting => Some(-i64::try_from(lock.waiting()).unwrap_or(i64::MAX)),
-        LockOrder::Oldest => lock.first_waiter().map(|waiter| waiter.created_at.0),
-        LockOrder::Cost => {
-            let waited = table_at.table().waits().of_lock(lock.id(), now).0.as_millis();
-            Some(-i64::try_from(waited).unwrap_or(i64::MAX))
+    match column {
+        LockColumn::Lock => CellNeed::Columns(columns_of(lock.path(), lock.name())),
+        LockColumn::Holder => lock.first_holder().map_or(CellNeed::Nothing, |holder| {
+            let is_election = details::is_shown_as_election(table, lock, now);
+            let around = match (is_election, lock.is_assumed()) {
+                (true, _) => LEADER.len(),
+                (false, true) => ASSUMED.len(),
+                (false, false) => 0,
+            };
+            CellNeed::Columns(table.clients().identity_of(holder).columns_of_first() + around)
+        }),
+        LockColumn::Recipe => CellNeed::Alike(lock.recipe().title()),
+        LockColumn::Style => LockStyle::of(app, lock).map_or(CellNeed::Nothing, |style| CellNeed::Alike(style.id())),
+        LockColumn::Bar => zero(lock.waiting() == 0 && table.sampled(lock).is_none(), ""),
+        LockColumn::Oldest => zero(lock.first_waiter().is_none(), ""),
+        LockColumn::Cost => zero(table.waits().of_lock(lock.id(), now).0.is_zero(), "0"),
+        LockColumn::Acquisitions => rate(|rates| rates.acquisitions),
+        LockColumn::Herd => rate(|rates| rates.herd),
+        LockColumn::Chain => rate(|rates| rates.chain),
+        LockColumn::Finding if app.world().diagnosis().worst(lock.id()).is_some() => CellNeed::Columns(FINDING),
+        LockColumn::Data | LockColumn::Held | LockColumn::Waiting | LockColumn::Holding | LockColumn::Finding => {
+            CellNeed::Nothing
         }
-        LockOrder::Acquisitions => Some(most_first(lock.rates(now).acquisitions)),
-        LockOrder::Herd => Some(most_first(lock.rates(now).herd)),
-        LockOrder::Chain => Some(most_first(lock.rates(now).chain)),
-    };
-    Primary::Number(match number {
-        Some(number) if reversed => number.saturating_neg(),
-        Some(number) => number,
-        None => i64::MAX,
-    })
-}
-
-/// A sort key for rates, in thousandths, the highest first.
-#[expect(clippy::cast_possible_truncation, reason = "a float beyond the range saturates, and still comes first")]
-fn most_first(rate: f64) -> i64 {
-    -((rate * 1000.0) as i64)
-}
-
-impl Rows<LockId> for SortedLocks {
-    fn len(&self) -> usize {
-        self.order.len()
-    }
-
-    fn rank(&self, id: &LockId) -> Option<usize> {
-        self.keys.get(id).map(|key| self.order.rank(key))
-    }
-
-    fn id(&self, rank: usize) -> Option<LockId> {
-        // `get_index` beyond the end of the set is unspecified.
-        if rank < self.order.len() { self.order.get_index(rank).map(|key| key.id) } else { None }
     }
 }
 

@@ -17,8 +17,10 @@ macro_rules! cursor_in {
 mod ensembles;
 mod history;
 pub mod locks;
+pub mod names;
 pub mod queue;
 pub mod sessions;
+pub mod sorted_locks;
 pub mod tree;
 pub mod waits;
 

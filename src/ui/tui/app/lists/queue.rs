@@ -101,14 +101,17 @@ impl QueueColumn {
 const MIN_SEQUENCE_WIDTH: u16 = 4;
 
 /// Returns the columns that have something to show. If no server lists its connections, the columns
-/// about the client are left out, and the session's id takes the priority of the client.
+/// about the client are left out, and the session's id takes the priority of the client. Liveness
+/// then says what is missing, as soon as that is known.
 fn known_columns(app: &App) -> Vec<Column<QueueColumn>> {
     if app.world().table().clients().has_listed_clients() {
         return choose(QUEUE_COLUMNS, app.chosen_columns(Screen::Queue));
     }
-    let without = choose(QUEUE_COLUMNS, app.chosen_columns(Screen::Queue))
-        .into_iter()
-        .filter(|column: &Column<QueueColumn>| !column.key.is_of_connections());
+    let without =
+        choose(QUEUE_COLUMNS, app.chosen_columns(Screen::Queue)).into_iter().filter(|column: &Column<QueueColumn>| {
+            let says_why = column.key == QueueColumn::Liveness && app.unheard().is_some();
+            says_why || !column.key.is_of_connections()
+        });
     let first = |column: Column<QueueColumn>| match column.key {
         QueueColumn::Session => Column { rank: 1, ..column },
         _ => column,

@@ -12,10 +12,11 @@ use serde::Serialize;
 use super::super::TimelineEntry;
 use super::super::list::{Directed, Sorting};
 use super::history::TimelineLine;
+use super::names::shorten;
 use crate::tui::app::filter::Matching;
-use crate::tui::app::list::{FixedOrder, ListOrder, ListScreen};
+use crate::tui::app::list::{CellNeed, ColumnNeeds, FixedOrder, ListOrder, ListScreen};
 use crate::tui::app::{App, Filter, Rows, Screen};
-use crate::tui::screen::{Column, MARK_WIDTH, Placed, choose, place};
+use crate::tui::screen::{Column, MARK_WIDTH, Placed, place};
 use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{SessionId, ZnodePath};
 use lockscope_model::diagnose::{OwnerFacts, OwnerState, SessionLocks, TableAt, WaitStyle, session_locks};
@@ -23,6 +24,7 @@ use lockscope_model::queue::{ClientIdentity, ContenderRow, ContenderState, LockI
 use lockscope_model::report::SessionFacts;
 use lockscope_model::server_view::Listing;
 use lockscope_model::text::human::{countdown, duration};
+use lockscope_model::text::width;
 
 pub struct SessionList;
 
@@ -94,10 +96,24 @@ impl ListScreen<App> for SessionList {
         SessionOrder::TABLE.iter().find(|(_, _, sorted)| *sorted == shown).map(|(order, ..)| *order)
     }
 
+    fn needs<'a>(&self, app: &'a App) -> Option<&'a ColumnNeeds> {
+        (app.screen() == Screen::Sessions).then_some(&app.navigation.needs)
+    }
+
+    fn need(&self, app: &App, row: &&SessionLocks, column: SessionColumn) -> CellNeed {
+        let of = |lock, count| CellNeed::Columns(width(&self.names_of(app, lock, count, usize::MAX)));
+        match column {
+            SessionColumn::Holds => of(row.holds.first(), row.holds.len()),
+            SessionColumn::Waits => of(row.awaits.first().map(|(lock, _)| lock), row.awaits.len()),
+            SessionColumn::Client => CellNeed::Columns(row.identity(app.world().table()).columns_of_first()),
+            _ => CellNeed::Nothing,
+        }
+    }
+
     /// Places the columns. If the session column does not fit, the client column shows the
     /// session's id for clients of which nothing else is known.
     fn place(&self, app: &App, width: u16) -> Vec<Placed<SessionColumn>> {
-        let mut placed = place(&choose(self.columns(), self.chosen(app)), MARK_WIDTH, width);
+        let mut placed = place(&self.fitted(app), MARK_WIDTH, width);
         if placed.iter().all(|column| column.key != SessionColumn::Session) {
             for column in placed.iter_mut().filter(|column| column.key == SessionColumn::Client) {
                 column.key = SessionColumn::ClientOrSession;
@@ -124,7 +140,7 @@ impl ListScreen<App> for SessionList {
     fn open(&self, app: &mut App) {
         match ListScreen::session(self, app) {
             Some(session) => app.open_session(session),
-            None => app.show_failure("There is no session to open.".to_owned()),
+            None => app.show_hint("There is no session to open.".to_owned()),
         }
     }
 
@@ -163,6 +179,25 @@ impl ListScreen<App> for SessionList {
     fn rebuild_rows(&self, app: &mut App) {
         let now = app.now();
         app.shown_world_mut().list_sessions(now);
+    }
+}
+
+impl SessionList {
+    /// Returns the node that all locks are below. The title names it, the rows do not.
+    pub fn prefix<'a>(&self, app: &'a App) -> Option<&'a ZnodePath> {
+        let locks = app.world().locks();
+        locks.prefix().filter(|prefix| locks.len() > 1 && locks.filter().is_empty() && !prefix.is_root())
+    }
+
+    /// Names the first of several locks in `columns` columns, and counts the others.
+    pub fn names_of(&self, app: &App, first: Option<&LockId>, count: usize, columns: usize) -> String {
+        let Some(first) = first else { return String::new() };
+        let name =
+            app.world().table().lock(*first).map_or_else(|| "gone".to_owned(), |lock| lock.lock_name().to_string());
+        let below = self.prefix(app).and_then(|prefix| name.strip_prefix(prefix.as_str())?.strip_prefix('/'));
+        let more = if count > 1 { format!(" +{}", count - 1) } else { String::new() };
+        let short = shorten(&[below.unwrap_or(&name)], columns.saturating_sub(width(&more)), app.charset());
+        short.concat() + &more
     }
 }
 
@@ -414,11 +449,11 @@ impl ListScreen<App> for SessionPlaces {
     /// Opens the lock and selects the session's node.
     fn open(&self, app: &mut App) {
         let Some(row) = self.row(app, self.cursor(app).rank()) else {
-            return app.show_failure("This session holds nothing and waits for nothing.".to_owned());
+            return app.show_hint("This session holds nothing and waits for nothing.".to_owned());
         };
         let (place, is_known) = (row.place.clone(), row.lock.is_some());
         if !is_known {
-            return app.show_failure("That lock is gone.".to_owned());
+            return app.show_hint("That lock is gone.".to_owned());
         }
         app.open_lock(place.lock);
         if let Some(node) = place.node {

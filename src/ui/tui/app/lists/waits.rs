@@ -74,7 +74,7 @@ impl ListScreen<App> for WaitList {
     /// Opens the lock in a row about a lock or a cycle, and otherwise the page of the session.
     fn open(&self, app: &mut App) {
         let Some(row) = self.row(app, self.cursor(app).rank()) else {
-            return app.show_failure("There is nothing to open.".to_owned());
+            return app.show_hint("There is nothing to open.".to_owned());
         };
         match (row.kind, row.session, row.lock) {
             (WaitKind::Cycle(_) | WaitKind::Lock(_) | WaitKind::More(_), session, lock) => app.open_for(lock, session),
@@ -200,6 +200,9 @@ impl WaitRows {
     pub fn draw(&mut self, table_at: TableAt<'_>) {
         self.waits = Waits::of(table_at.table());
         let mut drawing = WaitRowsBuilder::new(table_at);
+        for (number, cycle) in self.waits.cycles().iter().enumerate() {
+            drawing.cycle_of.extend(cycle.iter().map(|wait| (wait.waiter, number)));
+        }
         for (cycle, held) in standing_cross_cycles(table_at) {
             drawing.cross_cycle(cycle, held.first().map(|(lock, _)| lock.id()));
         }
@@ -259,6 +262,8 @@ struct WaitRowsBuilder<'a> {
     held: FxHashMap<SessionId, Vec<LockId>>,
     /// The locks that are already drawn, with their holder.
     drawn: FxHashSet<(SessionId, LockId)>,
+    /// The number of the cycle that a session is in.
+    cycle_of: FxHashMap<SessionId, usize>,
     rows: Vec<WaitRow>,
     root: usize,
 }
@@ -277,7 +282,8 @@ impl<'a> WaitRowsBuilder<'a> {
                 }
             }
         }
-        Self { table_at, held, drawn: FxHashSet::default(), rows: Vec::new(), root: 0 }
+        let (drawn, cycle_of) = (FxHashSet::default(), FxHashMap::default());
+        Self { table_at, held, drawn, cycle_of, rows: Vec::new(), root: 0 }
     }
 
     fn is_full(&self) -> bool {
@@ -395,12 +401,17 @@ impl<'a> WaitRowsBuilder<'a> {
                 break;
             }
             follows.push(at < last);
-            let fresh = self
-                .held
-                .get(&session)
-                .is_some_and(|locks| locks.iter().any(|lock| !self.drawn.contains(&(session, *lock))));
+            // The ring is drawn once, as a cycle.
+            let in_ring = self.cycle_of.get(&session).is_some_and(|cycle| self.cycle_of.get(&holder) == Some(cycle));
+            let fresh = !in_ring
+                && self
+                    .held
+                    .get(&session)
+                    .is_some_and(|locks| locks.iter().any(|lock| !self.drawn.contains(&(session, *lock))));
             self.push_waiter(WaitKind::Through(fresh), waiter, lock.id(), follows);
-            self.locks(session, named.as_ref(), follows);
+            if fresh {
+                self.locks(session, named.as_ref(), follows);
+            }
             follows.pop();
         }
         for waiter in leaves.into_iter().take(MAX_WAITERS_NAMED) {

@@ -317,7 +317,10 @@ fn the_footer_and_the_timeline_show_the_outcome() {
         let plan = confirmed(&update).unwrap().clone();
         app.update(done(&plan, &ending), later(2));
         let told = app.notice().expect("a notice");
-        assert!(told.text.starts_with("/controller") && told.failed == failed, "{told:?}");
+        assert!(
+            told.text.starts_with("/controller") && (told.sign != crate::tui::page::Sign::Done) == failed,
+            "{told:?}"
+        );
         let timeline = app.world().timeline();
         let last = timeline.iter().next_back().expect("a timeline entry");
         assert_eq!(last.event(), event);
@@ -330,7 +333,10 @@ fn a_deletion_that_was_not_tried_says_why() {
     let mut app = ghosts_plan();
     press(&mut app, "y");
     app.update(Event::DeletionDone(Err("Nothing was done: the audit log cannot be written.".to_owned())), NOW);
-    assert!(app.notice().is_some_and(|notice| notice.failed && notice.text.contains("audit log")));
+    assert!(
+        app.notice()
+            .is_some_and(|notice| notice.sign != crate::tui::page::Sign::Done && notice.text.contains("audit log"))
+    );
     assert!(app.working().is_none());
 }
 

@@ -10,11 +10,13 @@ fn without_findings_the_longest_queue_is_first_and_s_cycles_through_the_orders()
     let mut app = live((240, 24));
     assert_eq!(lock_paths(&app)[0], "/locks/billing");
     let mut seen = vec![app.world().locks().sorting().first.by];
-    for _ in 1..LockOrder::all().count() {
+    for _ in 1..LockOrder::all().count() - 4 {
         press(&mut app, "s");
         seen.push(app.world().locks().sorting().first.by);
     }
-    assert_eq!(seen, LockOrder::all().collect::<Vec<_>>());
+    // Columns in which all locks are 0 are not shown.
+    let folded = [LockOrder::Cost, LockOrder::Acquisitions, LockOrder::Herd, LockOrder::Chain];
+    assert_eq!(seen, LockOrder::all().filter(|order| !folded.contains(order)).collect::<Vec<_>>());
     press(&mut app, "s");
     assert_eq!(app.world().locks().sorting().first.by, LockOrder::Severity);
 }
@@ -36,7 +38,7 @@ fn each_column_sorts_in_both_directions() {
         assert_eq!((turned[0].as_str(), turned[3].as_str()), (last, first), "{column} reversed");
     }
     press(&mut app, ":sort colour\n");
-    assert!(app.notice().unwrap().failed, "a column that does not exist is refused");
+    assert!(app.notice().unwrap().sign != crate::tui::page::Sign::Done, "a column that does not exist is refused");
 }
 
 #[test]

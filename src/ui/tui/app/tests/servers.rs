@@ -35,6 +35,14 @@ fn watches_are_asked_for_on_every_live_screen_and_at_once_where_they_show() {
     }
 }
 
+#[test]
+fn watches_are_asked_for_at_once_where_a_queue_stands_beside_locks() {
+    let mut app = live((120, 40));
+    assert_eq!(asks(&press(&mut app, "7")), Some(WatchersWanted::AtPace));
+    assert_eq!(asks(&press(&mut app, "1")), Some(WatchersWanted::Now));
+    assert_eq!(asks(&app.update(Event::Resize(100, 40), later(2))), Some(WatchersWanted::AtPace), "no queue");
+}
+
 /// Returns what the members showed, with one difference or none.
 fn compared(at: Timestamp, differs: bool) -> Change {
     let path = crate::tui::testing::path("/locks/billing");

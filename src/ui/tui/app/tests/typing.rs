@@ -84,7 +84,7 @@ fn invalid_commands_are_answered_with_valid_ones() {
         ("filter /[/", "is not a pattern yet"),
     ] {
         press(&mut app, &format!(":{line}\n"));
-        assert!(app.notice().is_some_and(|notice| notice.failed), "{line}");
+        assert!(app.notice().is_some_and(|notice| notice.sign != crate::tui::page::Sign::Done), "{line}");
         assert!(said(&app).contains(part), "{line}: {}", said(&app));
     }
 }
@@ -128,7 +128,7 @@ fn n_moves_through_filtered_rows_and_reports_the_end() {
 #[test]
 fn n_moves_from_match_to_match_in_a_text() {
     let mut app = live(SIZE);
-    press(&mut app, "?/quit\n");
+    press(&mut app, "?/:quit\n");
     let top = |app: &App| app.pages()[0].top;
     let at = top(&app);
     assert!(at > 0 && app.is_narrowed());

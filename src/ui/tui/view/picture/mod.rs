@@ -5,9 +5,9 @@
 //! ┌ herd ── 8 clients ──────── 14s ┐┌ chain ── 8 clients ─────── 14s ┐
 //! │            woken in vain  reqs ││            woken in vain  reqs │
 //! │ this step      4       3     5 ││ this step      1       0     1 │
-//! │ ◆ herd                         ││ ● 5  gets it                   │
-//! │ ├─● 5  gets it                 ││ ╰─○ 6  sleeps on               │
-//! │ ╰─○ 6  woken in vain           ││   ╰─○ 7  sleeps on             │
+//! │ ◆ herd                         ││ ● client-5  gets it            │
+//! │ ├─● client-5  gets it          ││ ╰─○ client-6  sleeps on        │
+//! │ ╰─○ client-6  woken in vain    ││   ╰─○ client-7  sleeps on      │
 //! ```
 //!
 //! - The line above both queues has the speed, and the ratio of their watch events. With enough
@@ -20,18 +20,21 @@
 //!
 //! ```text
 //! ┌ resource ───────── 9 writes, 1 refused ┐
-//! │ ✓ token 44 from 3: taken               │
-//! │ ✖ token 41 from 2: refused             │
+//! │ ✓ token 44 from client-3: taken        │
+//! │ ✖ token 41 from client-2: refused      │
 //! └────────────────────────────────────────┘
 //! ```
 
+mod believers;
+mod cells;
 mod rows;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Margin, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use self::believers::Believers;
 use self::rows::DrawnQueue;
 use super::list::who_is;
 use super::{View, contend, list};
@@ -39,7 +42,7 @@ use crate::tui::app::{FleetSide, FleetView, Phase, QueueList};
 use crate::tui::picture::{ReplayGap, RowId, WakeCounts};
 use crate::tui::widget::write::write_line;
 use crate::tui::widget::{Bottom, Panel};
-use lockscope_lab::contend::{FleetStatus, NextStep, ResourceStatus, Speed};
+use lockscope_lab::contend::{ClientId, FleetStatus, NextStep, ResourceStatus, Speed};
 use lockscope_model::queue::LockQueue;
 use lockscope_model::text::human::{count, plural, rate, ratio};
 use lockscope_model::text::{Charset, Keep, width};
@@ -54,7 +57,8 @@ const CLIENT_WIDTH: usize = 32;
 pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let fleets = view.app.fleets();
     let large = view.app.slow_motion().is_large || area.height >= LINES_FOR_LARGE_RATIO;
-    let large_ratio = large && fleets.is_pair() && area.height > LARGE_RATIO_HEIGHT + 10;
+    let shows_cells = fleets.each().all(|(_, fleet)| shows_cells(view, fleet));
+    let large_ratio = large && !shows_cells && fleets.is_pair() && area.height > LARGE_RATIO_HEIGHT + 10;
     let gap = u16::from(area.height >= LINES_FOR_LARGE_RATIO);
     let strip = if large_ratio { LARGE_RATIO_HEIGHT + gap } else { 1 };
     draw_ratio(view, Rect { height: strip.min(area.height), ..area }, large_ratio, buffer);
@@ -94,7 +98,7 @@ pub fn draw_queue(view: View<'_>, area: Rect, buffer: &mut Buffer) {
 fn draw_side(view: View<'_>, side: FleetSide, fleet: &FleetView, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     let panel = contend::panel(view, side, fleet, area.width);
-    let bottom = bottom(view, fleet, area.width);
+    let bottom = bottom(view, fleet, area);
     let bottom_right = legend(view, fleet, bottom.as_ref(), area.width);
     let bottom = bottom.map(|(text, style)| Bottom::new(text, style));
     let inner = Panel { bottom, bottom_right, ..panel }.draw(area, buffer, theme);
@@ -107,11 +111,23 @@ fn draw_side(view: View<'_>, side: FleetSide, fleet: &FleetView, area: Rect, buf
         view.placeholder(&[why], inner, buffer);
         return;
     };
-    let used = draw_figures(view, fleet, status, inner, buffer);
-    let mut room = Rect { y: inner.y + used, height: inner.height.saturating_sub(used), ..inner };
+    if shows_cells(view, fleet) {
+        let refused = status.resource.rejected > 0;
+        let used = if refused { draw_resource(view, &status.resource, 0, inner, buffer) } else { 0 };
+        let room = Rect { height: inner.height.saturating_sub(used), ..inner };
+        return cells::draw(view, side, fleet, room, buffer);
+    }
     let picture = fleet.replay.picture();
     let rows = picture.rows.len() + picture.hidden + usize::from(picture.outside_count > 0);
-    room.height -= draw_resource(view, &status.resource, rows, room, buffer);
+    let believers = Believers::of(fleet).map_or(0, |believers| believers.draw(view, inner, buffer));
+    let mut room = Rect { y: inner.y + believers, height: inner.height - believers, ..inner };
+    if believers == 0 || usize::from(room.height) > rows + LINES_OF_FIGURES {
+        let used = draw_figures(view, fleet, status, room, buffer);
+        (room.y, room.height) = (room.y + used, room.height.saturating_sub(used));
+    }
+    if believers == 0 {
+        room.height -= draw_resource(view, &status.resource, rows, room, buffer);
+    }
     let spacing = if view.app.slow_motion().is_large && usize::from(room.height) >= 2 * rows { 2 } else { 1 };
     let selected = (view.app.side() == side).then(|| view.app.selected_client()).flatten();
     let shown = DrawnQueue {
@@ -125,10 +141,18 @@ fn draw_side(view: View<'_>, side: FleetSide, fleet: &FleetView, area: Rect, buf
     rows::draw(view, &shown, room, buffer);
 }
 
+/// Returns whether the clients are cells: not while they are about to be slowed down.
+fn shows_cells(view: View<'_>, fleet: &FleetView) -> bool {
+    fleet.shows_cells() && !view.app.slow_motion().holds()
+}
+
 /// Returns the next step, or the part that the picture skipped.
-fn bottom(view: View<'_>, fleet: &FleetView, columns: u16) -> Option<(String, Style)> {
+fn bottom(view: View<'_>, fleet: &FleetView, area: Rect) -> Option<(String, Style)> {
     let status = fleet.status()?;
-    let room = usize::from(columns).saturating_sub(6);
+    let room = usize::from(area.width).saturating_sub(6);
+    if shows_cells(view, fleet) {
+        return Some((cells::legend(view, fleet, area.inner(Margin::new(1, 1)), room), view.theme.dim));
+    }
     let (text, style) = match fleet.replay.gap() {
         Some(ReplayGap::NotRecorded(entries)) => {
             (format!("{} entries were not recorded: drawn again", count(entries)), view.theme.wait)
@@ -158,8 +182,8 @@ fn legend(
 fn next_step(status: &FleetStatus) -> Option<String> {
     let (client, step) = status.next_step?;
     Some(match step {
-        NextStep::Release => format!("next step: {client} releases"),
-        NextStep::Ask => format!("next step: {client} asks again"),
+        NextStep::Release => format!("next step: {} releases", client.name()),
+        NextStep::Ask => format!("next step: {} asks again", client.name()),
     })
 }
 
@@ -168,6 +192,9 @@ fn write(view: View<'_>, text: &str, style: Style, area: Rect, buffer: &mut Buff
     let text = view.fit(text, usize::from(area.width), Keep::Start);
     write_line(Span::styled(text, style), area, buffer);
 }
+
+/// Lines of the figures, with their border.
+const LINES_OF_FIGURES: usize = 4;
 
 /// Minimum lines of the area for a border below the figures.
 const MIN_HEIGHT_WITH_BORDER: u16 = 16;
@@ -266,7 +293,7 @@ fn draw_large(view: View<'_>, comparison: Option<&EventRatio<'_>>, area: Rect, b
     let room = usize::from(beside.width);
     let line = |at: u16| Rect { y: place.y + at, ..beside };
     write_line(Span::styled(view.fit(&sentence(comparison), room, Keep::Start), theme.strong), line(0), buffer);
-    let why = "for each hand-over; woken since the start:";
+    let why = "per acquisition. Clients woken so far:";
     write_line(Span::styled(view.fit(why, room, Keep::Start), theme.dim), line(1), buffer);
     let names = [comparison.more, comparison.less].map(|(fleet, _)| fleet.scenario.algorithm.name());
     let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
@@ -431,11 +458,11 @@ fn lines(view: View<'_>, resource: &ResourceStatus, room: usize) -> Vec<(String,
     };
     let mut lines = Vec::new();
     if let Some(highest) = resource.highest {
-        let writer = resource.writer.map(|client| client.to_string());
+        let writer = resource.writer.map(ClientId::name);
         lines.push((line(signs.good, highest.to_string(), writer, "taken"), theme.good));
     }
     if let Some((client, token, _)) = resource.last_rejected {
-        lines.push((line(signs.bad, token.to_string(), Some(client.to_string()), "refused"), theme.bad));
+        lines.push((line(signs.bad, token.to_string(), Some(client.name()), "refused"), theme.bad));
     }
     lines
 }

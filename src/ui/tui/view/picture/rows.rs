@@ -116,10 +116,10 @@ fn draw_row(
 fn said(view: View<'_>, grid: &Grid<'_>, row: &GridRow<'_>, shown_row: &PictureRow) -> Vec<(String, Style)> {
     let mut said = words(view, shown_row);
     for line in shown_row.lines.iter().filter(|line| line.state == LineState::Standing) {
-        let name = match line.to {
-            RowId::Client(number) => number.to_string(),
-            _ => continue,
-        };
+        let RowId::Client(number) = line.to else { continue };
+        let target = grid.rows.iter().find(|other| other.id == line.to).and_then(|other| other.row);
+        let name = target.and_then(|target| target.name.split(' ').next());
+        let name = name.map_or_else(|| number.to_string(), str::to_owned);
         if !grid.has_line(row, line.to) {
             said.push((format!("watches {name}"), view.theme.dim));
         }
@@ -139,7 +139,7 @@ fn many(shown: &DrawnQueue<'_>, grid: &Grid<'_>, id: RowId) -> String {
         return format!("{} not shown{woken}", count(grid.hidden));
     }
     let names = shown.picture.outside.join(", ");
-    format!("not in the queue: {names}")
+    format!("not in the queue: client-{names}")
 }
 
 /// The arrows up, right, down and left, in Unicode and in ASCII. Those of events are filled, and
@@ -201,10 +201,11 @@ pub fn sign(view: View<'_>, row: &PictureRow) -> (&'static str, Style) {
 
 /// Returns the letter that marks a reader or a writer of a shared lock.
 pub fn letter(view: View<'_>, row: &PictureRow) -> Option<(&'static str, Style)> {
-    Some(match row.access? {
-        Access::Read => ("R", view.theme.accent),
-        Access::Write => ("W", view.theme.wait),
-    })
+    match row.access? {
+        Access::Read => Some(("R", view.theme.accent)),
+        Access::Write => Some(("W", view.theme.wait)),
+        _ => None,
+    }
 }
 
 /// Returns the words of a row, the most important first.

@@ -18,7 +18,7 @@ use lockscope_model::server_view::{
 use lockscope_model::text::width;
 
 /// Returns the line of a picture that contains `text`.
-fn line_with<'a>(picture: &'a str, text: &str) -> &'a str {
+pub fn line_with<'a>(picture: &'a str, text: &str) -> &'a str {
     picture.lines().find(|line| line.contains(text)).unwrap_or_else(|| panic!("nothing shows {text}:\n{picture}"))
 }
 
@@ -42,11 +42,11 @@ fn registry(size: (u16, u16)) -> App {
 fn an_assumed_holder_is_marked_at_any_width() {
     for size in SIZES {
         let picture = picture(&registry(size), size);
-        let row = line_with(&picture, "/group");
+        let row = line_with(&picture, "/group  ");
         assert!(row.contains("● assumed") || row.contains("(assumed)"), "{size:?}: {row}");
     }
     let row = picture(&registry((80, 24)), (80, 24));
-    assert!(line_with(&row, "/group").contains("● assumed"), "{row}");
+    assert!(line_with(&row, "/group  ").contains("● assumed"), "{row}");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_writer_that_readers_passed_shows_all_readers_and_how_many_passed() {
     let size = (80, 24);
     let app = after(readers_pass(size, 41), ":lock /rw\n");
     let queue = picture(&app, size);
-    assert!(line_with(&queue, " W ").contains("41, 42"), "{queue}");
+    assert!(line_with(&queue, " W ○").contains("41, 42"), "{queue}");
     let words = words_of(&queue);
     assert!(words.contains("has waited to write for 7m07s while 41 readers passed."), "{queue}");
     let details = picture(&after(app, "G\t"), size);

@@ -4,16 +4,17 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{SIZES, after, picture, show, show_once};
+use super::{SIZES, after, drawn, picture, show, show_once};
 use crate::tui::app::{App, Event, FleetSide, Settings};
-use crate::tui::testing::fleets::{client, deliver, status, totals, with, writing};
+use crate::tui::testing::fleets::{client, clients, deliver, status, totals, with, writing};
 use crate::tui::testing::servers::trouble;
 use crate::tui::testing::stepped::SteppedFleet;
 use crate::tui::testing::{live, path, press, settings};
+use crate::tui::theme::{Theme, ThemeName};
 use lockscope_base::znode::Zxid;
 use lockscope_lab::contend::{
     ClientId, ClientState, ClientStatus, FleetStatus, LinkState, NextStep, RequestKind, Scenario, TraceEntry,
-    TraceStep, WatchPlace,
+    TraceStep, WatchPlace, WokenTurn,
 };
 use lockscope_lock::{Access, Algorithm};
 
@@ -214,22 +215,59 @@ fn the_picture_of_a_foreign_queue_matches_its_snapshots() {
     show_once("queue-picture-single-node", |size| after(trouble(size), ":lock /controller\nw"));
 }
 
-#[test]
-fn the_picture_at_full_speed_matches_its_snapshots() {
-    show_once("picture-full-speed", |size| {
-        let mut pair = Pair::new(size, 20);
-        press(&mut pair.app, ".....");
-        for _ in 0..20 {
-            for (side, fleet) in FleetSide::BOTH.into_iter().zip(&mut pair.fleets) {
-                fleet.step();
-                let status = FleetStatus { stepped: false, trace: Arc::default(), next_step: None, ..fleet.status() };
-                let now = pair.app.clock();
-                pair.app.update(Event::Fleet { side, status: Arc::new(status) }, now);
-            }
-            pair.pass(100);
+/// A herd and a chain at full speed, `millis` after a turn that woke everybody in the herd.
+fn cells(mut app: App, many: u32, millis: u64) -> App {
+    press(&mut app, &format!("5c{many} 0ms\nw"));
+    for tenth in 10..=61_u64 {
+        for (side, algorithm, pace, each) in
+            [(FleetSide::Left, Algorithm::Herd, 4, u64::from(many) + 3), (FleetSide::Right, Algorithm::Chain, 70, 1)]
+        {
+            let scenario = Scenario::new(algorithm, path("/lockscope").child(algorithm.name()), many);
+            let number = (tenth - 10) * pace;
+            let holder = ClientId(u32::try_from(number).unwrap() % many + 1);
+            let all = (1..=many).map(ClientId).filter(|client| *client == holder || algorithm == Algorithm::Herd);
+            let turn = WokenTurn { number, holder, woken: all.collect(), events: each };
+            let made = status(&scenario, tenth * 100, clients(many), totals(number, each));
+            deliver(&mut app, side, FleetStatus { turn: (number > 0).then(|| Arc::new(turn)), ..made });
         }
-        pair.app
-    });
+        app.update(Event::Due, app.clock().plus(Duration::from_millis(if tenth < 61 { 100 } else { millis })));
+    }
+    app
+}
+
+#[test]
+fn the_cells_of_fast_clients_match_their_snapshots() {
+    show("cells", |size| cells(writing(size), 100, 120));
+    show_once("cells-few", |size| cells(writing(size), 10, 0));
+    show_once("cells-many", |size| cells(writing(size), 1_000, 0));
+    let ascii = |size| with(Settings { write: true, ascii: true, ..settings() }, size);
+    show_once("cells-ascii", |size| cells(ascii(size), 100, 120));
+    for size in SIZES {
+        assert!(picture(&cells(ascii(size), 100, 120), size).is_ascii());
+    }
+}
+
+#[test]
+fn a_herd_flashes_as_a_whole_and_a_chain_in_one_cell_and_then_nothing_is_drawn() {
+    for many in [2, 10, 100] {
+        let mut app = cells(writing((160, 45)), many, 0);
+        let lit = |app: &App, symbol: &str| {
+            let buffer = drawn(app, (160, 45), &Theme::new(ThemeName::Terminal, false));
+            let count = |columns: std::ops::Range<u16>| {
+                columns.flat_map(|x| (5..36).map(move |y| (x, y))).filter(|at| buffer[*at].symbol() == symbol).count()
+            };
+            [count(0..80), count(80..160)]
+        };
+        let mut seen = Vec::new();
+        for symbol in ["█", "▓", "▒", "░"] {
+            let [herd, chain] = lit(&app, symbol);
+            assert!(chain > 0 && herd >= chain * many as usize, "{many} clients, {symbol}: {herd} and {chain}");
+            seen.extend(app.next_due());
+            app.next_due().map(|due| app.update(Event::Due, due));
+        }
+        seen.dedup();
+        assert_eq!((seen.len(), app.next_due()), (3, None), "a frame for each level, and none after the last");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier};
 
 use super::{LARGER_SIZES, SIZES, after, drawn, picture, second, show, show_at, show_once};
 use crate::tui::app::{App, Event, Settings};
-use crate::tui::testing::servers::{Clients, clients, motley, surveyed, trouble};
+use crate::tui::testing::servers::{Clients, clients, motley, surveyed, trouble, untold};
 use crate::tui::testing::{NOW, app, at, ensemble, live, node_reading, path, press};
 use crate::tui::theme::{Theme, ThemeName};
 use lockscope_base::znode::Zxid;
@@ -85,9 +85,9 @@ fn cut_off(size: (u16, u16)) -> App {
 fn a_bar_beside_the_countdown_of_a_disconnected_holder_shrinks() {
     show_at(&[(160, 45)], "cut-off-holder", cut_off);
     show_once("cut-off-holder-queue", |size| after(cut_off(size), ":lock /locks/billing\n"));
-    let (size, wide) = ((160, 45), (176, 45));
-    let (locks, queue) = (cut_off(wide), after(cut_off(size), ":lock /locks/billing\n"));
-    assert!(picture(&locks, wide).contains("expiring 16s ████░░"), "16 of 30 s: {}", picture(&locks, wide));
+    let size = (160, 45);
+    let (locks, queue) = (cut_off(size), after(cut_off(size), ":lock /locks/billing\n"));
+    assert!(picture(&locks, size).contains("expiring 16s ███"), "16 of 30 s: {}", picture(&locks, size));
     assert!(picture(&queue, size).contains("expiring 16s ███"), "16 of 30 s: {}", picture(&queue, size));
 }
 
@@ -108,6 +108,18 @@ fn a_contending_session_that_may_outlive_its_timeout_is_marked() {
     show_once("session-short", |size| after(lagging(size), "3:sort session\n\n"));
     let idle = after(lagging((120, 40)), ":session 0xdead\n");
     assert!(!picture(&idle, (120, 40)).contains("past its end"));
+}
+
+#[test]
+fn servers_that_list_no_client_are_said_to_with_the_line_that_mends_it() {
+    for size in SIZES {
+        let mut app = live(size);
+        app.update(at(second(1), vec![untold(second(1))]), second(1));
+        let locks = picture(&app, size);
+        assert!(locks.contains("4lw.commands.whitelist=cons,dump,mntr,srvr"), "{locks}");
+        let queue = picture(&after(app, ":lock /locks/billing\n"), size);
+        assert!(queue.contains("not told: v"), "{queue}");
+    }
 }
 
 #[test]
@@ -181,7 +193,7 @@ fn in_waits_only_what_blocks_or_is_wrong_stands_out() {
         let column = row(line).split(text).next().unwrap().chars().count();
         buffer[(u16::try_from(column).unwrap(), line)].clone()
     };
-    assert_eq!(find("/locks/billing  129 wait").fg, Color::Reset, "a lock is plain text");
+    assert_eq!(find("129 wait").fg, Color::Reset, "a lock is plain text");
     assert_eq!(Some(find("✖ deadlock").fg), theme.bad.fg, "its finding is as bad as it is");
     assert!(find("● worker-7").modifier.contains(Modifier::BOLD), "who blocks is strong");
     assert_eq!(Some(find(", in a cycle").fg), theme.bad.fg);

@@ -82,8 +82,8 @@ fn a_frozen_holder_that_outlived_its_session_is_shown_with_both_tokens() {
     deliver(&mut app, FleetSide::Right, outlived(&scenario));
     assert_eq!(
         told(&app),
-        "chain: client 1 froze and outlived its session: it thinks that it holds with token 8589934001, while \
-         client 2 has got the lock with 8589934777: the tokens tell them apart"
+        "chain: client-1 froze and outlived its session: it thinks that it holds with token 8589934001, while \
+         client-2 has got the lock with 8589934777: the tokens tell them apart"
     );
     assert!(app.overlap_lines()[0].tone == Tone::Careful);
     let mut over = outlived(&scenario);
@@ -111,6 +111,6 @@ fn a_violation_is_shown_as_a_violation() {
         outlived: false,
     }];
     deliver(&mut app, FleetSide::Left, wrong);
-    assert!(told(&app).starts_with("herd: the lock was violated: client 3 with token 11"), "{}", told(&app));
+    assert!(told(&app).starts_with("herd: the lock was violated: client-3 with token 11"), "{}", told(&app));
     assert!(app.overlap_lines().iter().all(|line| line.tone == Tone::Bad));
 }

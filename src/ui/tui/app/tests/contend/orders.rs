@@ -79,7 +79,7 @@ fn commands_take_a_client_a_number_or_a_time() {
     assert_eq!(ordered(&mut app, "HK").1, FleetCommand::Crash(ClientId(6)), "H selects the holder");
     for line in ["crash 10", "crash nobody", "crash 1 2", "join none", "join 0", "join 5000", "delay 1s 2s"] {
         assert_eq!(press(&mut app, &format!(":{line}\n")).effects, [], "{line}");
-        assert!(app.notice().unwrap().failed, "{line}");
+        assert!(app.notice().unwrap().sign != crate::tui::page::Sign::Done, "{line}");
     }
 }
 
@@ -103,7 +103,7 @@ fn keys_without_clients_only_show_a_notice() {
     press(&mut app, "5");
     for key in ["K", "z", "-", "+", "d", "a", "r", "X", "H"] {
         assert_eq!(press(&mut app, key).effects, []);
-        assert!(app.notice().unwrap().failed, "{key}");
+        assert!(app.notice().unwrap().sign != crate::tui::page::Sign::Done, "{key}");
     }
 }
 
@@ -133,7 +133,7 @@ fn shift_x_stops_both_fleets_and_notices_report_their_ends() {
     for (side, left) in [(FleetSide::Left, Some(0)), (FleetSide::Right, Some(2))] {
         let scenario = app.fleets().fleet(side).unwrap().scenario.clone();
         app.update(Event::FleetEnded { side, outcome: Box::new(outcome(&scenario, left)) }, NOW);
-        assert_eq!(app.notice().unwrap().failed, left != Some(0));
+        assert_eq!(app.notice().unwrap().sign != crate::tui::page::Sign::Done, left != Some(0));
     }
     assert!(!app.has_fleets() && app.living_clients() == 0);
     assert_eq!(press(&mut app, "K").effects, []);
