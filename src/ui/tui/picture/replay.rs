@@ -2,7 +2,7 @@
 //! of watch events, wake-ups in vain and requests from growing totals.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::schedule::{Flight, Item, RequestFlight, Schedule, begins_step};
@@ -30,6 +30,13 @@ pub struct WakeCounts {
     pub requests: u64,
 }
 
+impl WakeCounts {
+    fn of(status: &FleetStatus) -> Self {
+        let totals = &status.totals;
+        Self { woken: totals.events, in_vain: totals.woken_in_vain, requests: totals.requests }
+    }
+}
+
 /// Why the picture lacks events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayGap {
@@ -53,7 +60,8 @@ pub struct TraceReplay {
     total: WakeCounts,
     somebody_woke: bool,
     gap: Option<ReplayGap>,
-    picture: QueuePicture,
+    /// Made when somebody looks: at full speed the cells are shown, and nobody does.
+    picture: OnceLock<QueuePicture>,
 }
 
 impl Default for TraceReplay {
@@ -70,7 +78,7 @@ impl Default for TraceReplay {
             total: WakeCounts::default(),
             somebody_woke: false,
             gap: None,
-            picture: QueuePicture::default(),
+            picture: OnceLock::new(),
         }
     }
 }
@@ -81,12 +89,16 @@ impl TraceReplay {
         self.flight = flight;
     }
 
-    /// Takes in a status and the entries before it. The cost depends on the number of clients and
-    /// entries.
+    /// Takes in a status and the entries before it. The cost depends on the number of entries, and
+    /// on the number of clients unless the fleet runs at full speed.
     pub fn add_status(&mut self, status: &Arc<FleetStatus>, now: Timestamp) {
         if !status.stepped {
-            self.start_anew(status);
+            self.empty(status);
             return;
+        }
+        if let Some(before) = self.latest.take_if(|latest| !latest.stepped) {
+            self.adopt_clients(&before);
+            self.latest = Some(before);
         }
         if self.latest.is_none() || status.trace_missed > 0 {
             self.start_anew(status);
@@ -114,19 +126,26 @@ impl TraceReplay {
             self.show(item);
         }
         if self.schedule.is_empty()
-            && let Some(status) = self.latest.clone()
+            && let Some(status) = self.latest.clone().filter(|status| status.stepped)
         {
             changed |= self.adopt_clients(&status);
         }
         if changed {
-            self.draw();
+            self.picture.take();
         }
         changed
     }
 
     /// Returns the queue as it is shown now.
     pub fn picture(&self) -> &QueuePicture {
-        &self.picture
+        self.picture.get_or_init(|| {
+            let facts = self.latest.as_deref().map(FleetFacts::of).unwrap_or_default();
+            let at_full_speed = self.latest.as_deref().filter(|status| !status.stepped);
+            let unread: Vec<_> =
+                at_full_speed.iter().flat_map(|status| &status.clients).map(ShownClient::of).collect();
+            let clients = self.clients.values().chain(&unread).collect();
+            ShownFleet { clients, gone: &self.gone, somebody_woke: self.somebody_woke, facts }.picture()
+        })
     }
 
     /// Returns the watch events in flight, in the order of the trace.
@@ -165,22 +184,27 @@ impl TraceReplay {
     }
 
     fn start_anew(&mut self, status: &Arc<FleetStatus>) {
+        self.empty(status);
+        self.adopt_clients(status);
+    }
+
+    /// Forgets what is shown. The clients of `status` are not adopted yet.
+    fn empty(&mut self, status: &Arc<FleetStatus>) {
         self.schedule.clear();
         self.flying.clear();
         self.requests.clear();
         self.begin_step();
         self.latest = Some(Arc::clone(status));
         self.clients.clear();
-        self.adopt_clients(status);
-        self.draw();
+        self.picture.take();
+        self.total = WakeCounts::of(status);
     }
 
     /// Adopts the clients of `status` once the whole trace is shown. Returns whether anything
     /// changed.
     fn adopt_clients(&mut self, status: &FleetStatus) -> bool {
         let before = (self.total, self.gone.len());
-        let totals = &status.totals;
-        self.total = WakeCounts { woken: totals.events, in_vain: totals.woken_in_vain, requests: totals.requests };
+        self.total = WakeCounts::of(status);
         let mut changed = self.clients.len() != status.clients.len();
         let mut clients = std::mem::take(&mut self.clients);
         for client in &status.clients {
@@ -195,12 +219,6 @@ impl TraceReplay {
         }
         self.schedule.know(status.clients.iter().filter_map(|client| Some((client.id, client.node.as_ref()?))));
         changed || before != (self.total, self.gone.len())
-    }
-
-    fn draw(&mut self) {
-        let facts = self.latest.as_deref().map(FleetFacts::of).unwrap_or_default();
-        let clients = self.clients.values().collect();
-        self.picture = ShownFleet { clients, gone: &self.gone, somebody_woke: self.somebody_woke, facts }.picture();
     }
 
     fn show(&mut self, item: Item) {

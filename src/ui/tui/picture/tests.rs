@@ -152,6 +152,27 @@ fn events_too_fast_for_the_eye_are_left_out_and_counted() {
 }
 
 #[test]
+fn a_fleet_that_is_slowed_down_goes_on_from_its_last_status_at_full_speed() {
+    let mut fleet = fleet(Algorithm::Herd, 10);
+    let mut replay = TraceReplay::default();
+    let at_full_speed = Arc::new(FleetStatus { stepped: false, trace: [].into(), ..fleet.status() });
+    replay.add_status(&at_full_speed, NOW);
+    assert!(!replay.advance(NOW), "nothing moves at full speed");
+    let mut anew = TraceReplay::default();
+    anew.add_status(&Arc::new(fleet.status()), NOW);
+    assert_eq!(replay.picture(), anew.picture(), "who looks at full speed sees the same queue");
+    fleet.step();
+    let next = Arc::new(fleet.status());
+    for replay in [&mut replay, &mut anew] {
+        replay.add_status(&next, NOW);
+        replay.advance(NOW.plus(Duration::from_millis(10)));
+    }
+    assert_eq!(replay.flying(), anew.flying());
+    assert!(!replay.flying().is_empty(), "the first step wakes the herd on the screen too");
+    assert_eq!(replay.picture(), anew.picture());
+}
+
+#[test]
 fn after_unrecorded_entries_the_picture_starts_anew_and_says_so() {
     let mut fleet = fleet(Algorithm::Herd, 10);
     let mut replay = TraceReplay::default();
