@@ -209,6 +209,8 @@ fn the_pictures_show_the_tour() {
     // The picture shows a lock that stands still, not one that was taken a moment ago.
     terminal.hides("held 0.");
     knows_what_each_waiter_watches(&terminal);
+    // Room for all details: how many of them are seen must not depend on the digits of a czxid.
+    terminal.resize(118, 34);
     // What comes last to the details of the holder: what its watches tell, and what others waited.
     terminal.hides("its watches are");
     terminal.shows("others waited");
