@@ -423,13 +423,14 @@ fn watch<'a>(attempt: &'a Attempt, told: &'a watch::Sender<HoldState>, own: OwnN
     })
 }
 
-/// Checks the own node once, at the time that `held` says. Ends when it is lost.
+/// Checks the own node once, at the time that `held` says. Ends when it is lost. The check is in sync
+/// with the leader: a server that lags would show a deleted node, and no check follows.
 fn check_later<'a>(attempt: &'a Attempt, held: &HeldLock) -> BoxFuture<'a, Loss> {
     let (own, check_node_at) = (held.own.clone(), held.check_node_at);
     Box::pin(async move {
         let Some(check_node_at) = check_node_at else { return pending().await };
         sleep_until(check_node_at).await;
-        if attempt.client.has(&own).await == Ok(false) { Loss::Deleted } else { pending().await }
+        if attempt.client.has_in_sync(&own).await == Ok(false) { Loss::Deleted } else { pending().await }
     })
 }
 

@@ -159,7 +159,7 @@
 //!
 //! - A waiter in a chain checks after one second, and then every five seconds, that its own node
 //!   still exists: one request each. A holder that got the lock by the end of its predecessor, and
-//!   has not read its node for a second, checks once.
+//!   has not read its node for a second, checks once, in sync with the leader: two requests.
 //! - A node before the own one whose ACL forbids reading is polled every second instead of watched.
 //! - An attempt that gives up removes its watches: one request each. If the path of its node can
 //!   come back, it reads the node before it deletes it: two requests.
