@@ -185,7 +185,7 @@ const RANDOM: [&str; 47] = [
 
 /// What else deletions and observers meet: servers that permit less, know less or refuse, and work on
 /// whole queues.
-const OTHERS: [&str; 16] = [
+const OTHERS: [&str; 18] = [
     "programs=chain,chain,delete+reads rounds=2 faults=4 waits=4 members=2 strangers refusals",
     "programs=mutex,mutex,delete+reads rounds=2 faults=4 waits=4 members=2 refusals",
     "programs=chain@named:x,chain@named:x,delete rounds=2 faults=4 waits=4 members=2 strangers fixed-parent",
@@ -196,6 +196,8 @@ const OTHERS: [&str; 16] = [
     "programs=chain,chain,chain,delete+unlogged rounds=2 faults=4 waits=4 members=3",
     "programs=chain,chain,revoke rounds=2 faults=4 waits=4 members=3 strangers",
     "programs=chain,chain,revoke rounds=2 faults=4 waits=4 members=2 private",
+    "programs=chain+yields,herd+yields,revoke rounds=2 faults=4 waits=4 members=3 strangers refusals",
+    "programs=mutex+yields,mutex+yields,revoke rounds=2 faults=4 waits=4 members=2 private refusals",
     "programs=chain,chain,observe rounds=2 faults=4 waits=4 members=2 strangers refusals",
     "programs=herd,herd,observe rounds=2 faults=4 waits=4 members=3 strangers old-servers",
     "programs=chain,chain,observe rounds=2 faults=4 waits=4 members=2 private",

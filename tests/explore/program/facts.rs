@@ -67,6 +67,8 @@ pub struct ClaimedHold {
     pub is_downgraded: bool,
     /// Whether the program watches for the loss of the lock.
     pub is_watched: bool,
+    /// Whether the program releases when it is asked to.
+    pub yields: bool,
 }
 
 /// What a round of a lock program has come to.

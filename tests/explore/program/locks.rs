@@ -39,6 +39,8 @@ pub enum Use {
     Plain,
     /// As plain, and it watches for the loss of its lock.
     WatchesLoss,
+    /// As that, and it releases when it is asked to.
+    Yields,
     /// It enters twice and leaves twice.
     Reentrant,
     /// It downgrades from writing to reading before it releases.
@@ -77,9 +79,10 @@ pub struct LockProgram {
 }
 
 impl Use {
-    const ALL: [(Self, &str); 14] = [
+    const ALL: [(Self, &str); 15] = [
         (Self::Plain, "plain"),
         (Self::WatchesLoss, "watches-loss"),
+        (Self::Yields, "yields"),
         (Self::Reentrant, "reentrant"),
         (Self::Downgrade, "downgrade"),
         (Self::Multi, "multi"),
@@ -270,12 +273,18 @@ impl LockProgram {
         }
     }
 
-    /// Holds until the program is told to go on, or the lock is lost.
+    /// Holds until the program is told to go on, or the lock is lost, or is to be released.
     async fn hold_until_lost(&self, guard: &Guard, board: &Board) {
-        let lost = async { if self.used == Use::WatchesLoss { guard.lost().await } else { guard.expired().await } };
+        let ends = async {
+            match self.used {
+                Use::WatchesLoss => drop(guard.lost().await),
+                Use::Yields => drop(guard.revoked().await),
+                _ => drop(guard.expired().await),
+            }
+        };
         tokio::select! {
             biased;
-            _ = lost => board.show(Stage::Works),
+            () = ends => board.show(Stage::Works),
             () = board.hold() => {}
         }
     }
@@ -395,7 +404,8 @@ impl LockProgram {
             kind: if is_downgraded { HoldKind::Read } else { self.kind() },
             node: shown.path().as_str().into(),
             is_downgraded,
-            is_watched: self.used == Use::WatchesLoss,
+            is_watched: matches!(self.used, Use::WatchesLoss | Use::Yields),
+            yields: self.used == Use::Yields,
         };
         let kept = Arc::downgrade(kept);
         board.show_held(hold.clone(), move || kept.upgrade().is_none_or(|kept| guard(&kept).is_lost().is_some()));

@@ -175,6 +175,7 @@ impl ForeignNames {
                     node: node.as_str().into(),
                     is_downgraded: false,
                     is_watched: false,
+                    yields: false,
                 };
                 let client = Arc::clone(client);
                 // Both libraries tell their users to stop when the connection is lost, which comes before

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use super::deletion::REVOKE;
 use crate::ensemble::{Committed, LinkId, ReadOp, Request, SimulatedEnsemble, WriteOp, session_of};
 use crate::program::{ClaimedHold, ProgramState};
 use lockscope_sandbox::parts::known;
@@ -220,6 +221,9 @@ pub struct Awareness {
     /// The seconds for which a client has run without a connection since the end of its session.
     alone: BTreeMap<usize, u32>,
     gone: BTreeMap<(usize, i64), GoneNode>,
+    /// The holds that somebody has asked to release, and the seconds for which each client has heard
+    /// everything since.
+    asked: BTreeMap<(usize, i64), u32>,
     /// The holds after the last step.
     held: BTreeSet<(usize, i64)>,
 }
@@ -276,6 +280,9 @@ impl Awareness {
             for (_, gone) in self.gone.range_mut((client, i64::MIN)..=(client, i64::MAX)) {
                 gone.seconds = (gone.seconds + 1).min(KNOWS_BY_CHECK);
             }
+            for (_, seconds) in self.asked.range_mut((client, i64::MIN)..=(client, i64::MAX)) {
+                *seconds = (*seconds + 1).min(KNOWS_BY_WATCH);
+            }
         }
     }
 
@@ -284,12 +291,15 @@ impl Awareness {
         if self.held.is_empty() && facts.iter().all(|facts| facts.holds.is_empty()) {
             return;
         }
-        let mut held = BTreeSet::new();
+        let (mut held, mut asked) = (BTreeSet::new(), BTreeMap::new());
         let holds =
             facts.iter().enumerate().flat_map(|(client, facts)| facts.holds.iter().map(move |hold| (client, hold)));
         for (client, hold) in holds {
             let key = (client, hold.token);
             held.insert(key);
+            if hold.yields && is_asked(ensemble, hold) {
+                asked.insert(key, self.asked.get(&key).copied().unwrap_or_default());
+            }
             if ensemble.lives(session_of(client)) && !exists(ensemble, hold) {
                 // A group shows its locks together, when the last one is granted.
                 let is_turn = by_event == Some(client) && !self.held.contains(&key) && facts[client].holds.len() == 1;
@@ -297,7 +307,7 @@ impl Awareness {
             }
         }
         self.gone.retain(|key, _| held.contains(key));
-        self.held = held;
+        (self.held, self.asked) = (held, asked);
     }
 
     /// Returns whether a client may take a lock for held.
@@ -327,7 +337,11 @@ impl Awareness {
             };
         }
         if exists(ensemble, hold) {
-            return NodeStanding::Holds;
+            return if self.asked.get(&(client, hold.token)) == Some(&KNOWS_BY_WATCH) {
+                NodeStanding::MustKnow("it is asked to release, and listens")
+            } else {
+                NodeStanding::Holds
+            };
         }
         if !traces.was_deleted_by_stranger(hold) {
             return NodeStanding::MustKnow("its own session has deleted the node");
@@ -341,6 +355,11 @@ impl Awareness {
             NodeStanding::Excused(Limit::NodeDeleted)
         }
     }
+}
+
+/// Returns whether the data of a hold's node ask to release it.
+fn is_asked(ensemble: &SimulatedEnsemble, hold: &ClaimedHold) -> bool {
+    exists(ensemble, hold) && ensemble.tree().node(known(&hold.node)).is_ok_and(|node| node.data.as_deref() == Some(REVOKE))
 }
 
 /// Returns whether the leader has the node of a hold.

@@ -27,7 +27,7 @@ async fn without_the_permission_to_delete_the_node_stays_and_the_permission_is_n
     let node = node(&client, &root, "lock", Permission::ALL, Permission::READ | Permission::CREATE).await;
     let (_folder, audit) = log();
     let ending = end_of(plan(&client, &[&node]).await, &audit).await;
-    assert!(matches!(ending, Ending::Refused { lacks } if lacks.contains("DELETE")), "{ending:?}");
+    assert!(matches!(ending, Ending::Refused { lacks, .. } if lacks.contains("DELETE")), "{ending:?}");
     assert!(is_there(&client, &node).await);
 }
 

@@ -183,7 +183,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
                 _ => Ok(StepResult::Again),
             },
             Raised::Again | Raised::Other(_) => Ok(StepResult::Again),
-            Raised::NotPermitted => Ok(StepResult::NotPermitted),
+            Raised::Refused(_) => Ok(StepResult::NotPermitted),
         }
     }
 
@@ -238,7 +238,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
             }
             Raised::Again => Ok(StepResult::Again),
             Raised::Other(stat) => Ok(StepResult::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) })),
-            Raised::NotPermitted => Ok(StepResult::NotPermitted),
+            Raised::Refused(_) => Ok(StepResult::NotPermitted),
         }
     }
 
@@ -306,8 +306,10 @@ fn refused(error: Error) -> StepResult {
         Error::NoNode => StepResult::End(Ending::Gone),
         Error::BadVersion => StepResult::Again,
         Error::NotEmpty => StepResult::End(Ending::NotEmpty),
-        Error::NoAuth => StepResult::End(Ending::Refused { lacks: "the DELETE permission on its parent" }),
-        error => StepResult::End(Ending::NotDone { why: error.to_string() }),
+        Error::NoAuth => {
+            StepResult::End(Ending::Refused { action: Action::Delete, lacks: "the DELETE permission on its parent" })
+        }
+        error => StepResult::End(Ending::NotDone { action: Action::Delete, why: error.to_string() }),
     }
 }
 
@@ -407,7 +409,9 @@ impl<E: Examine> NodeDeleter<'_, E> {
         self.sent.raise = None;
         match error {
             Error::NoNode | Error::BadVersion => Ok(Raised::Again),
-            _ => Ok(Raised::NotPermitted),
+            // It passes: no reason to take another guard.
+            Error::Throttled => Err(error),
+            error => Ok(Raised::Refused(error)),
         }
     }
 
@@ -489,7 +493,12 @@ impl<E: Examine> NodeDeleter<'_, E> {
             Raised::At { .. } => StepResult::End(Ending::Asked),
             Raised::Again => StepResult::Again,
             Raised::Other(stat) => StepResult::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) }),
-            Raised::NotPermitted => StepResult::End(Ending::Refused { lacks: "the WRITE permission on it" }),
+            Raised::Refused(Error::NoAuth) => {
+                StepResult::End(Ending::Refused { action: self.action, lacks: "the WRITE permission on it" })
+            }
+            Raised::Refused(error) => {
+                StepResult::End(Ending::NotDone { action: self.action, why: error.to_string() })
+            }
         })
     }
 }

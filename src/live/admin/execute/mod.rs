@@ -69,7 +69,7 @@ pub trait Examine: Send {
 /// must not be touched.
 async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNode) -> Option<Ending> {
     let unknown =
-        |why: &str| Ending::NotDone { why: format!("it could not be looked at again before the deletion: {why}") };
+        |why: &str| Ending::NotDone { action, why: format!("it could not be looked at again before that: {why}") };
     match timeout(EXAMINATION_TIMEOUT, examine.examine(node)).await {
         // The execution finds out whether the node is gone, and reports it.
         Ok(Ok(None)) => None,
@@ -157,7 +157,7 @@ impl<S: DeletionSession, E: Examine> PlanRun<'_, S, E> {
     async fn one(&mut self, node: &PlannedNode) -> NodeOutcome {
         let Some(session) = self.session.take() else {
             let why = "the servers gave no answer for the node before it".to_owned();
-            return NodeOutcome::new(node, Ending::NotDone { why });
+            return NodeOutcome::new(node, Ending::NotDone { action: self.action, why });
         };
         let client = session.requests();
         let NodeRun { outcome, in_time } = delete_over(client, node, self.action, self.patience, self.examine).await;

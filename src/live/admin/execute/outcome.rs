@@ -40,8 +40,10 @@ pub enum Ending {
     },
     /// The node has children. Nothing was deleted.
     NotEmpty,
-    /// The server does not permit the deletion. Nothing was deleted.
+    /// The server does not permit the action. Nothing was deleted or marked.
     Refused {
+        /// The action.
+        action: Action,
         /// The missing permission, and the node that lacks it.
         lacks: &'static str,
     },
@@ -52,8 +54,11 @@ pub enum Ending {
         /// The reason why the audit log could not be written, as a sentence.
         why: String,
     },
-    /// The time was up, or the session ended, before a deletion was sent. Nothing was deleted.
+    /// The time was up, or the session ended, before a deletion was sent, or the server refused it
+    /// for another reason than a permission. Nothing was deleted or marked.
     NotDone {
+        /// The action.
+        action: Action,
         /// The event, as a part of a sentence.
         why: String,
     },
@@ -127,12 +132,12 @@ impl fmt::Display for Ending {
                 write!(f, "changed since you confirmed: {what}; nothing was deleted, check it and confirm again")
             }
             Self::NotEmpty => f.write_str("has children: nothing was deleted, since nothing is ever deleted recursively"),
-            Self::Refused { lacks } => {
-                write!(f, "was not deleted: this needs {lacks}; log in as somebody who has it")
+            Self::Refused { action, lacks } => {
+                write!(f, "{}: this needs {lacks}; log in as somebody who has it", action.undone())
             }
             Self::Busy => f.write_str("was changed repeatedly by others: nothing was deleted; try again"),
             Self::NotAudited { why } => write!(f, "was not touched: {why}"),
-            Self::NotDone { why } => write!(f, "was not deleted: {why}"),
+            Self::NotDone { action, why } => write!(f, "{}: {why}", action.undone()),
             Self::NotKnown { action: Action::Delete, why } => {
                 write!(f, "may or may not be deleted: {why}; look again")
             }

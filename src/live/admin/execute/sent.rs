@@ -45,7 +45,7 @@ impl Sent {
         match action {
             Action::Delete if self.deletion.is_some() => Ending::NotKnown { action, why },
             Action::Revoke if self.raise.is_some() => Ending::NotKnown { action, why },
-            _ => Ending::NotDone { why },
+            _ => Ending::NotDone { action, why },
         }
     }
 
@@ -85,8 +85,8 @@ pub enum Raised {
     Again,
     /// Another node had the name and got the data. Its own data were restored if possible.
     Other(Stat),
-    /// The write is not permitted.
-    NotPermitted,
+    /// The server refuses the write, for lack of a permission or for another lasting reason.
+    Refused(Error),
 }
 
 /// Returns the total number of raises, and the number that one request with these data carries.

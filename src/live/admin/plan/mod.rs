@@ -81,6 +81,14 @@ impl Action {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Delete, Self::Revoke];
 
+    /// Returns the rest of a sentence about a node on which it was not carried out.
+    pub fn undone(self) -> &'static str {
+        match self {
+            Self::Delete => "was not deleted",
+            Self::Revoke => "was not marked",
+        }
+    }
+
     /// Returns the name in JSON, in the audit log and on the screen.
     pub fn id(self) -> &'static str {
         match self {

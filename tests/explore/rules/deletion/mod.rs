@@ -33,7 +33,7 @@ use lockscope_sandbox::parts::{known, parent};
 use sent::SentRequests;
 
 /// The data of a node whose owner is asked to release it.
-const REVOKE: &[u8] = b"__REVOKE__";
+pub const REVOKE: &[u8] = b"__REVOKE__";
 
 /// The deletions of a run.
 #[derive(Clone, Debug, Default, Hash)]
