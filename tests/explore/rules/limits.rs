@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use super::deletion::REVOKE;
 use crate::ensemble::{Committed, LinkId, ReadOp, Request, SimulatedEnsemble, WriteOp, session_of};
 use crate::program::{ClaimedHold, ProgramState};
 use lockscope_sandbox::parts::known;
@@ -182,6 +181,9 @@ const KNOWS_WHEN_ALONE: u32 = 7;
 const KNOWS_BY_WATCH: u32 = 1;
 
 const KNOWS_BY_CHECK: u32 = 2;
+
+/// The data of a node whose owner is asked to release it.
+pub const REVOKE: &[u8] = b"__REVOKE__";
 
 /// Whether a client may take a lock for held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -359,7 +361,8 @@ impl Awareness {
 
 /// Returns whether the data of a hold's node ask to release it.
 fn is_asked(ensemble: &SimulatedEnsemble, hold: &ClaimedHold) -> bool {
-    exists(ensemble, hold) && ensemble.tree().node(known(&hold.node)).is_ok_and(|node| node.data.as_deref() == Some(REVOKE))
+    exists(ensemble, hold)
+        && ensemble.tree().node(known(&hold.node)).is_ok_and(|node| node.data.as_deref() == Some(REVOKE))
 }
 
 /// Returns whether the leader has the node of a hold.

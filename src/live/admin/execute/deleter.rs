@@ -496,9 +496,7 @@ impl<E: Examine> NodeDeleter<'_, E> {
             Raised::Refused(Error::NoAuth) => {
                 StepResult::End(Ending::Refused { action: self.action, lacks: "the WRITE permission on it" })
             }
-            Raised::Refused(error) => {
-                StepResult::End(Ending::NotDone { action: self.action, why: error.to_string() })
-            }
+            Raised::Refused(error) => StepResult::End(Ending::NotDone { action: self.action, why: error.to_string() }),
         })
     }
 }

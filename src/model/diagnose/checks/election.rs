@@ -285,7 +285,7 @@ impl Check for Flapping {
         };
         let severity = if tenures.is_mostly_vacant() { Severity::Critical } else { Severity::Warning };
         let finding = finding(Code::Flapping, context.severity_here(severity), context.lock, None);
-        let finding = finding.because(format!("{what} {}", tenures.in_sentence()), tenures.remedy());
+        let finding = finding.because(format!("{what} {}", tenures.in_sentence(changes)), tenures.remedy());
         found.push(Suspicion::proved(finding, context.now()));
     }
 }
@@ -321,7 +321,7 @@ impl Tenures {
             let led = tenure.led_for();
             all.shortest = all.shortest.into_iter().chain(led).min();
             all.longest = all.longest.into_iter().chain(led).max();
-            all.is_of_one &= before.is_none_or(|before| is_same_process(before, tenure));
+            all.is_of_one &= before.is_none_or(|before| is_same_process(context, before, tenure));
             // A tenure whose beginning is unknown may have begun when the one before it ended.
             let began = tenure.led_since.or(before.map(|before| before.at)).unwrap_or(tenure.at);
             all.goes_on(before, began);
@@ -356,7 +356,7 @@ impl Tenures {
         }
     }
 
-    fn in_sentence(&self) -> String {
+    fn in_sentence(&self, changes: u32) -> String {
         let more = self.by_client.len().saturating_sub(MAX_NAMED);
         let mut most: Vec<_> = self.by_client.iter().collect();
         most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -364,7 +364,10 @@ impl Tenures {
         let mut named: Vec<String> = if self.only_one().is_some() { Vec::new() } else { named.collect() };
         named.extend((more > 0).then(|| format!("{} more led", human::count(more))));
         let ends: Vec<String> = self.by_end.iter().map(|(end, count)| format!("{count} {end}")).collect();
-        let mut parts = vec![named.join(", "), format!("ends: {}", ends.join(", "))];
+        // More changes are counted than tenures are kept.
+        let kept: usize = self.by_end.values().sum();
+        let ends_of = if kept < changes as usize { format!("the last {kept} ended") } else { "ends".to_owned() };
+        let mut parts = vec![named.join(", "), format!("{ends_of}: {}", ends.join(", "))];
         if let (Some(shortest), Some(longest)) = (self.shortest, self.longest) {
             parts.push(format!("tenures of {} to {}", human::duration(shortest), human::duration(longest)));
         }
@@ -377,9 +380,14 @@ impl Tenures {
     }
 }
 
-/// Returns whether two tenures are of one session, or of two sessions of one host.
-fn is_same_process(one: &Departure, other: &Departure) -> bool {
-    one.session.is_some() && one.session == other.session || one.host().is_some() && one.host() == other.host()
+/// Returns whether two tenures, one after the other, are of one session, or of two sessions of one
+/// host. A session that is still connected has not been replaced: it is another process's.
+fn is_same_process(context: &LockContext<'_>, before: &Departure, after: &Departure) -> bool {
+    if before.session.is_some() && before.session == after.session {
+        return true;
+    }
+    let is_connected = |session| context.table_at.view().connection_of(session).is_some();
+    before.host().is_some() && before.host() == after.host() && !before.session.is_some_and(is_connected)
 }
 
 /// Names a client over its sessions: by its name, else by its host, else by its session.

@@ -16,7 +16,7 @@ use crate::queue::clients::Clients;
 use crate::queue::hold::{Clock, TransactionTimes};
 use crate::queue::parent::{ChildListing, Locks};
 use crate::queue::{ClientIdentity, Happening, LockEvent, LockId, LockQueue};
-use lockscope_base::recipe::{LockKind, Recipe, is_named_election};
+use lockscope_base::recipe::{LockKind, Recipe, is_named_election, is_of_own_lock};
 use lockscope_base::znode::{Timestamp, ZnodePath, ZnodeStat};
 
 /// How sure it is that a lock is an election.
@@ -68,8 +68,11 @@ pub fn is_likely(lock: &LockQueue) -> bool {
     WORDS.iter().any(|word| path.contains(word)) || names_participants(lock)
 }
 
+/// Returns whether the leader's node has its name, as Curator's elections on the nodes of a mutex do.
+/// Those of lockscope's library are mutexes: its elections have nodes of another name.
 fn names_participants(lock: &LockQueue) -> bool {
-    let text = lock.first_holder().map(|holder| holder.data.bytes()).filter(|data| !data.is_empty());
+    let leader = lock.first_holder().filter(|holder| !is_of_own_lock(&holder.node));
+    let text = leader.map(|holder| holder.data.bytes()).filter(|data| !data.is_empty());
     let text = text.and_then(|data| std::str::from_utf8(data).ok());
     lock.recipe() == Recipe::CuratorMutex && text.is_some_and(|text| text.parse::<IpAddr>().is_err() && text != REVOKE)
 }

@@ -43,13 +43,19 @@ impl App {
     fn keys_of(&self, screen: Screen) -> Vec<(String, &'static str)> {
         let of = |entry: &&CommandEntry| {
             let elsewhere = matches!(entry.command, Command::Go(_)) || entry.command.is_of_replay();
-            screen.has(entry.command) && !elsewhere
+            screen.has(entry.command) && !elsewhere && !self.is_refused(entry.command)
         };
         let entries = commands().filter(of);
         entries
             .filter_map(|entry| {
                 let key = self.settings.bindings.keys(entry).first()?;
-                Some((key.label(self.settings.ascii), entry.hint?))
+                let is_searched = || screen.list().is_none_or(|list| list.filter(self).is_none());
+                let word = match entry.command {
+                    Command::Filter if is_searched() => "search",
+                    Command::Picture if screen == Screen::Locks => "graph",
+                    _ => entry.hint?,
+                };
+                Some((key.label(self.settings.ascii), word))
             })
             .collect()
     }

@@ -430,21 +430,26 @@ impl App {
         Some(Hint { command: entry.command, key: key.label(self.settings.ascii), word: self.word(entry) })
     }
 
+    /// Whether a command would be refused on every screen, because nothing may be changed here.
+    pub(super) fn is_refused(&self, command: Command) -> bool {
+        let changes = matches!(command, Command::Delete | Command::Tag | Command::TagRange | Command::Start);
+        (changes && !self.settings().write) || (self.replay().is_some() && command.changes_ensemble())
+    }
+
     fn is_hinted(&self, entry: &CommandEntry) -> bool {
         let top = if self.ensembles().is_some() { Screen::Ensembles } else { Screen::Locks };
         let somewhere_to_go = self.screen() != top || self.is_narrowed();
         // Keys that would be refused now are left out, to leave room for those that work.
         let useful = match entry.command {
             command if command.is_of_replay() => self.replay().is_some(),
-            command if self.replay().is_some() && command.changes_ensemble() => false,
+            command if self.is_refused(command) => false,
             Command::Go(Screen::Contend | Screen::Audit | Screen::Node | Screen::Comparison)
                 if self.replay().is_some() =>
             {
                 false
             }
-            Command::Delete | Command::Tag | Command::TagRange => self.settings().write,
             Command::Back => somewhere_to_go && !(self.screen() == Screen::Contend && self.has_fleets()),
-            Command::Start if self.screen() == Screen::Contend => self.settings().write && !self.has_fleets(),
+            Command::Start if self.screen() == Screen::Contend => !self.has_fleets(),
             Command::Picture if self.screen() == Screen::Contend => self.has_fleets(),
             command if command.is_of_slow_motion() => self.has_fleets() && self.shows_picture(),
             Command::NextPane if self.screen() == Screen::Contend => self.fleets().is_pair(),

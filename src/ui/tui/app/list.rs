@@ -266,6 +266,8 @@ pub enum CellNeed {
     Columns(usize),
     /// A text that says little if all rows have the same. Empty where nothing need be said of it.
     Alike(&'static str),
+    /// A value that is not known, beside those of [`Alike`](Self::Alike).
+    Unknown,
     /// A value that the reader needs to see.
     Differs,
 }
@@ -275,6 +277,7 @@ pub enum CellNeed {
 struct ColumnNeed {
     columns: u16,
     alike: Option<&'static str>,
+    some_unknown: bool,
     differs: bool,
 }
 
@@ -300,6 +303,7 @@ impl ColumnNeeds {
                 column.differs |= column.alike.is_some_and(|alike| alike != text);
                 column.alike = Some(text);
             }
+            CellNeed::Unknown => column.some_unknown = true,
             CellNeed::Differs => column.differs = true,
         }
     }
@@ -309,12 +313,21 @@ impl ColumnNeeds {
         self.columns.get(at).map_or(0, |column| column.columns)
     }
 
-    /// What all rows say in the column at this position; `None` when they differ, or when there is
-    /// one row only.
-    fn alike(&self, at: usize) -> Option<&'static str> {
+    /// What all rows say in the column at this position, and whether some are not known; `None` when
+    /// they differ, or when there is one row only.
+    fn alike(&self, at: usize) -> Option<(&'static str, bool)> {
         let column = self.columns.get(at).filter(|column| self.rows > 1 && !column.differs)?;
-        column.alike
+        Some((column.alike?, column.some_unknown))
     }
+}
+
+/// A column that stands in the title, because it says the same in all rows.
+#[derive(Clone, Debug)]
+pub struct FoldedColumn {
+    pub name: String,
+    pub says: &'static str,
+    /// Whether what it says is not known of some rows.
+    pub some_unknown: bool,
 }
 
 /// The rows, columns and orders of one list.
@@ -357,22 +370,26 @@ pub trait ListScreen<A>: Sync {
         // The user's own choice comes before what the rows need.
         let Some(needs) = self.needs(app).filter(|_| self.chosen(app).is_none()) else { return columns };
         let folded = self.folded(app);
-        columns.retain(|column| !folded.iter().any(|(title, _)| *title == column.name()));
+        columns.retain(|column| !folded.iter().any(|folded| folded.name == column.name()));
         for column in &mut columns {
             let at = self.columns().iter().position(|known| known.key == column.key);
             column.need = at.map_or(0, |at| needs.of(at));
         }
         columns
     }
-    /// Returns the columns that say the same in all rows, by name, and what they say. Columns that
-    /// the user chose or that sort the list are not folded.
-    fn folded(&self, app: &A) -> Vec<(String, &'static str)> {
+    /// Returns the columns that say the same in all rows. Columns that the user chose or that sort the
+    /// list are not folded.
+    fn folded(&self, app: &A) -> Vec<FoldedColumn> {
         let Some(needs) = self.needs(app).filter(|_| self.chosen(app).is_none()) else { return Vec::new() };
         let sorts = |column: &Column<Self::Column>| {
             self.order(app).zip(self.order_by(column.key)).is_some_and(|(sorting, order)| sorting.has(order))
         };
         let columns = self.columns().iter().enumerate().filter(|(_, column)| !sorts(column));
-        columns.filter_map(|(at, column)| Some((column.name(), needs.alike(at)?))).collect()
+        let folded = |(at, column): (usize, &Column<Self::Column>)| {
+            let (says, some_unknown) = needs.alike(at)?;
+            Some(FoldedColumn { name: column.name(), says, some_unknown })
+        };
+        columns.filter_map(folded).collect()
     }
     /// Matches the texts of a row against a search, in a list that is searched instead of filtered.
     fn search(&self, _: &A, _: &Self::Row<'_>, _: &mut Matching<'_>) {}

@@ -101,7 +101,9 @@ pub use found::{FoundLocks, FoundPlace};
 pub use keys::Hint;
 pub use known::KnownFindings;
 pub use layout::{Area, Layout, MIN_TERMINAL};
-pub use list::{CellNeed, ColumnNeeds, Cursor, Directed, FixedOrder, ListOrder, ListScreen, Rows, Sorting};
+pub use list::{
+    CellNeed, ColumnNeeds, Cursor, Directed, FixedOrder, FoldedColumn, ListOrder, ListScreen, Rows, Sorting,
+};
 pub use lists::locks::{ASSUMED, LEADER, LockRows, LockStyle, VanishedLock};
 pub use lists::queue::{QueueRows, TimelineRows};
 pub use lists::sessions::{SessionDetail, SessionOrder, SessionPlace, SessionRows, SessionWatches};
@@ -121,7 +123,7 @@ pub use settings::{ConfigChange, KnownContext, ScreenChoices, ScreensChosen, Set
 pub use shown::{Paused, PlaySpeed, Replay, ReplayedFile, replay_sentence};
 pub use timeline::TimelineEntry;
 pub use tour::Tour;
-pub use tree::{ChildStat, ChildState, SearchEnd, Tree, TreeAnswer, TreeRow, TreeWish};
+pub use tree::{ChildStat, ChildState, SearchEnd, Tree, TreeAnswer, TreeRow, TreeSearch, TreeWish};
 pub use world::ScreenWorld;
 
 #[cfg(test)]
@@ -279,7 +281,8 @@ impl App {
         update.append(self.look_in_ensembles());
         update.append(self.go_into_wanted());
         if update.redraw {
-            if looked || before != (self.navigation.screen, self.shown.is_paused()) {
+            let is_entered = before != (self.navigation.screen, self.shown.is_paused());
+            if is_entered || looked && self.shows_truth() {
                 self.rebuild_rows();
             }
             // The layout depends on the selected row, whose details take room; what stays visible
@@ -332,10 +335,10 @@ impl App {
     }
 
     /// Rebuilds the rows that are not updated change by change. The rows of Sessions and Waits are
-    /// at most a second old.
+    /// at most a second old; while the state is stale, they are those of the last state, which may
+    /// be younger than the last visit to the screen.
     fn rebuild_rows(&mut self) {
-        // While the state is stale, the rows stay as they were.
-        if let Some(list) = self.navigation.screen.list().filter(|_| self.shows_truth()) {
+        if let Some(list) = self.navigation.screen.list() {
             list.rebuild_rows(self);
         }
     }

@@ -15,7 +15,7 @@ use lockscope_past::record::history::PastGap;
 
 /// The refusals of commands that change or ask the ensemble: in the replay of a file, and in the
 /// past of the live state.
-const NOT_IN_A_RECORDING: &str = "This is a recording: the ensemble is neither changed nor asked.";
+const NOT_IN_A_RECORDING: &str = "This is a recording: only a live ensemble is changed or asked, and has an audit log.";
 
 const NOT_IN_THE_PAST: &str = "This is the past: {live} goes back to live, where this can be done.";
 

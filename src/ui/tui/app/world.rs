@@ -65,7 +65,7 @@ pub struct ScreenWorld {
     session_detail: SessionDetail,
     waits: WaitRows,
     /// The number of locks whose worst finding is critical, and of those whose worst is a warning.
-    troubled: (usize, usize),
+    troubled: (usize, usize, usize),
     /// The time of the last check for findings.
     examined_at: Timestamp,
     /// Whether a finding is about a contender that left after the check.
@@ -92,7 +92,7 @@ impl ScreenWorld {
             sessions: SessionRows::default(),
             session_detail: SessionDetail::default(),
             waits: WaitRows::default(),
-            troubled: (0, 0),
+            troubled: (0, 0, 0),
             examined_at: Timestamp::default(),
             accuses_gone: false,
             now: Timestamp::default(),
@@ -510,14 +510,14 @@ impl ScreenWorld {
         }
     }
 
-    fn count_troubled(&self) -> (usize, usize) {
+    fn count_troubled(&self) -> (usize, usize, usize) {
         let locks: FxHashSet<LockId> = self.live.diagnosis().unmuted().map(|finding| finding.lock.id).collect();
         let worst =
             locks.into_iter().filter_map(|lock| self.live.diagnosis().worst(lock)).map(|finding| finding.severity);
-        worst.fold((0, 0), |(critical, warning), severity| match severity {
-            Severity::Critical => (critical + 1, warning),
-            Severity::Warning => (critical, warning + 1),
-            Severity::Info => (critical, warning),
+        worst.fold((0, 0, 0), |(critical, warning, info), severity| match severity {
+            Severity::Critical => (critical + 1, warning, info),
+            Severity::Warning => (critical, warning + 1, info),
+            Severity::Info => (critical, warning, info + 1),
         })
     }
 
@@ -532,9 +532,8 @@ impl ScreenWorld {
         open.filter(move |open| open.lock.id == lock)
     }
 
-    /// Returns the number of locks whose worst finding is critical, and of those whose worst is a
-    /// warning.
-    pub fn troubled(&self) -> (usize, usize) {
+    /// Returns the number of locks whose worst finding is critical, a warning and an info.
+    pub fn troubled(&self) -> (usize, usize, usize) {
         self.troubled
     }
 

@@ -179,7 +179,11 @@ fn summary(nodes: &[PlannedNode]) -> String {
         _ => owners.into_iter().map(|(owner, nodes)| format!("{} {owner}", count(nodes))).collect(),
     };
     let holding = nodes.iter().filter(|node| node.state == Some(ContenderState::Holds)).count();
-    let holding = if holding > 0 { format!("; {} of them hold", count(holding)) } else { String::new() };
+    let holding = match holding {
+        0 => String::new(),
+        1 => "; 1 of them holds".to_owned(),
+        many => format!("; {} of them hold", count(many)),
+    };
     format!("{what}, {}{holding}", owners.join(", "))
 }
 

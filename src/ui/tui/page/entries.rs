@@ -259,7 +259,8 @@ fn write_node(page: &mut PageWriter, entry: &AuditEntry) {
     facts.extend(subject.version.map(|version| format!("version {version}")));
     page.fact("what", &facts.join(", "), Tone::Text);
     let owner = subject.owner.as_deref().map_or("no session".to_owned(), |owner| format!("session {owner}"));
-    page.fact("owner", &format!("{owner}, {}", subject.life), Tone::Text);
+    let life = if subject.life.is_empty() { String::new() } else { format!(", {}", subject.life) };
+    page.fact("owner", &format!("{owner}{life}"), Tone::Text);
     if !subject.evidence.is_empty() {
         page.fact("evidence", &subject.evidence, Tone::Text);
     }
@@ -286,7 +287,7 @@ fn shown_time(text: &str, shown: fn(Timestamp, bool) -> String, utc: bool) -> St
 
 /// Returns whether the requested change was made.
 pub fn is_done(entry: &AuditEntry) -> bool {
-    matches!(result(entry), "deleted" | "asked")
+    matches!(result(entry), "deleted" | "asked" | "noted")
 }
 
 #[cfg(test)]

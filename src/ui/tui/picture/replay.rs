@@ -141,8 +141,7 @@ impl TraceReplay {
         self.picture.get_or_init(|| {
             let facts = self.latest.as_deref().map(FleetFacts::of).unwrap_or_default();
             let at_full_speed = self.latest.as_deref().filter(|status| !status.stepped);
-            let unread: Vec<_> =
-                at_full_speed.iter().flat_map(|status| &status.clients).map(ShownClient::of).collect();
+            let unread: Vec<_> = at_full_speed.iter().flat_map(|status| &status.clients).map(ShownClient::of).collect();
             let clients = self.clients.values().chain(&unread).collect();
             ShownFleet { clients, gone: &self.gone, somebody_woke: self.somebody_woke, facts }.picture()
         })

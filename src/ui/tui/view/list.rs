@@ -12,7 +12,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::View;
-use crate::tui::app::{App, Cursor, Directed, ListOrder, ListScreen, LockList, Pane, Rows};
+use crate::tui::app::{App, Cursor, Directed, FoldedColumn, ListOrder, ListScreen, LockList, Pane, Rows};
 use crate::tui::screen::{MARK_WIDTH, Placed};
 use crate::tui::widget::write::write_line;
 use crate::tui::widget::{Bottom, Cell, Panel, Title, row, titles};
@@ -186,13 +186,19 @@ pub fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
 
 /// Says what stands in the columns that say the same in all visible rows: words, and which are 0.
 fn folded<L: ListView>(list: &L, app: &App) -> (impl Iterator<Item = String>, Option<String>) {
-    let (zero, words): (Vec<_>, Vec<_>) = list.folded(app).into_iter().partition(|(_, says)| *says == "0");
-    let zero: Vec<_> = zero.into_iter().map(|(name, _)| name).collect();
+    let (zero, words): (Vec<_>, Vec<_>) = list.folded(app).into_iter().partition(|folded| folded.says == "0");
+    let zero: Vec<_> = zero.into_iter().map(|folded| folded.name).collect();
     // Nobody has looked at rows that were never visible.
     let all = list.rows(app).len() <= app.layout().map_or(0, |layout| layout.rows().1);
     let (every, is_zero) = if all { ("all", "0") } else { ("in view:", "0 in view") };
     let zero = (!zero.is_empty()).then(|| format!("{} {is_zero}", zero.join(", ")));
-    (words.into_iter().filter(|(_, says)| !says.is_empty()).map(move |(_, says)| format!("{every} {says}")), zero)
+    let words = words.into_iter().filter(|folded| !folded.says.is_empty());
+    let words = words.map(move |FoldedColumn { says, some_unknown, .. }| match (all, some_unknown) {
+        (true, true) => format!("{says} where known"),
+        (false, true) => format!("{every} {says} where known"),
+        (_, false) => format!("{every} {says}"),
+    });
+    (words, zero)
 }
 
 /// Returns the selection's position in a list that does not fit, with arrows to the hidden rows.

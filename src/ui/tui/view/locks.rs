@@ -46,10 +46,10 @@ impl ListView for LockList {
     fn title(&self, view: View<'_>) -> ListTitle {
         let (theme, table) = (view.theme, view.app.world().table());
         let contenders = plural(table.contender_count(), "contender", "contenders");
-        let (critical, warning) = view.app.world().troubled();
+        let (critical, warning, info) = view.app.world().troubled();
         let muted = view.app.world().diagnosis().muted_count();
         // A muted finding is one: a lock with several of them is rather not counted.
-        let without = table.lock_count().saturating_sub(critical + warning + muted);
+        let without = table.lock_count().saturating_sub(critical + warning + info + muted);
         let open = view.app.world().open_checks();
         let mut after_filter = Vec::new();
         let tags = view.app.tags();
@@ -63,6 +63,9 @@ impl ListView for LockList {
         if warning > 0 {
             let warnings = plural(warning, "warning", "warnings");
             after_filter.push((format!("{} {warnings}", theme.signs.warning), view.data(theme.wait)));
+        }
+        if info > 0 {
+            after_filter.push((format!("{} info", count(info)), view.data(theme.text)));
         }
         if muted > 0 {
             after_filter.push((format!("{} muted", count(muted)), theme.dim));

@@ -9,7 +9,7 @@ use ratatui::style::Style;
 
 use super::View;
 use super::list::{ListTitle, ListView, who_is};
-use crate::tui::app::{ChildState, SearchEnd, Tree, TreeColumn, TreeList, TreeRow};
+use crate::tui::app::{ChildState, SearchEnd, Tree, TreeColumn, TreeList, TreeRow, TreeSearch};
 use crate::tui::page::node::special_owner;
 use crate::tui::screen::Placed;
 use crate::tui::widget::Cell;
@@ -50,7 +50,7 @@ impl ListView for TreeList {
         }
         match (tree.search.as_ref(), tree.listed_at) {
             (Some(search), _) if search.end.is_none() => vec!["Nothing was found yet.".to_owned()],
-            (Some(_), _) => vec!["Nothing was found.".to_owned()],
+            (Some(search), _) => vec![nothing_found(search)],
             (None, None) => vec!["The children are being read.".to_owned()],
             (None, Some(_)) => vec![view.sentence("This node has no children: {node} shows the node itself.")],
         }
@@ -94,6 +94,16 @@ impl ListView for TreeList {
 
     fn trouble<'a>(&self, view: View<'a>) -> Option<&'a str> {
         view.app.tree().trouble.as_deref()
+    }
+}
+
+/// Says where a search that has ended has found nothing.
+fn nothing_found(search: &TreeSearch) -> String {
+    let looked = format!("Nothing was found in {}", plural(search.visited, "node", "nodes"));
+    match (search.unsearched, search.end) {
+        (0, Some(SearchEnd::Complete)) => format!("{looked}."),
+        (0, _) => format!("{looked}; the rest was not searched."),
+        (left, _) => format!("{looked}; {} not searched: gone, too large, or not readable.", count(left)),
     }
 }
 

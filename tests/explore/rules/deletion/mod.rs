@@ -26,14 +26,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Violation;
+use super::limits::REVOKE;
 use crate::ensemble::{Author, Committed, LinkId, Request, SimulatedEnsemble, WriteOp, session_of};
 use crate::program::{DeletionFact, DeletionOutcome, Doomed, ExaminationResult, ProgramState, Stage};
 use crate::rules::Limit;
 use lockscope_sandbox::parts::{known, parent};
 use sent::SentRequests;
-
-/// The data of a node whose owner is asked to release it.
-pub const REVOKE: &[u8] = b"__REVOKE__";
 
 /// The deletions of a run.
 #[derive(Clone, Debug, Default, Hash)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use lockscope_sandbox::parts::parent;
 
-use super::REVOKE;
 use crate::ensemble::{LinkId, ReadOp, Refusal, Request, SimulatedEnsemble, SimulatedMessage, WriteOp};
 use crate::program::{DeletionFact, Doomed, ExaminationResult};
+use crate::rules::limits::REVOKE;
 
 /// The version that the search for guards asks for, which no node has.
 const IMPOSSIBLE_VERSION: i32 = i32::MAX;

@@ -325,7 +325,11 @@ fn need_of(app: &App, lock: &LockQueue, column: LockColumn) -> CellNeed {
             CellNeed::Columns(table.clients().identity_of(holder).columns_of_first() + around)
         }),
         LockColumn::Recipe => CellNeed::Alike(lock.recipe().title()),
-        LockColumn::Style => LockStyle::of(app, lock).map_or(CellNeed::Nothing, |style| CellNeed::Alike(style.id())),
+        LockColumn::Style => match LockStyle::of(app, lock) {
+            Some(style) => CellNeed::Alike(style.id()),
+            None if lock.waiting() > 0 => CellNeed::Unknown,
+            None => CellNeed::Nothing,
+        },
         LockColumn::Bar => zero(lock.waiting() == 0 && table.sampled(lock).is_none(), ""),
         LockColumn::Oldest => zero(lock.first_waiter().is_none(), ""),
         LockColumn::Cost => zero(table.waits().of_lock(lock.id(), now).0.is_zero(), "0"),

@@ -47,6 +47,20 @@ fn after_the_connection_is_lost_nothing_is_shown_as_current() {
 }
 
 #[test]
+fn a_list_that_is_opened_after_the_connection_was_lost_shows_the_last_state() {
+    let mut app = live(SIZE);
+    app.update(at(later(3), vec![Change::Heard { at: later(2) }, lost()]), later(3));
+    press(&mut app, "3");
+    let sessions = app.world().sessions().rows().len();
+    assert!(sessions > 0, "Sessions was never open before");
+    press(&mut app, "4");
+    assert!(app.world().waits().row(0).is_some());
+    app.update(Event::Tick, later(9));
+    press(&mut app, "3");
+    assert_eq!(app.world().sessions().rows().len(), sessions);
+}
+
+#[test]
 fn nothing_is_live_after_the_observer_ended() {
     let mut app = live(SIZE);
     app.update(Event::ObserverEnded, NOW);

@@ -51,7 +51,7 @@ fn mutes(change: NoteChange) -> Vec<Mute> {
 #[test]
 fn a_muted_finding_is_in_no_count_and_stands_on_its_lock() {
     let mut app = troubled();
-    let (_, before) = app.world().troubled();
+    let before = app.world().troubled().1;
     press(&mut app, "/a-first\na");
     assert_eq!(app.prompt().map(|prompt| prompt.text().to_owned()).as_deref(), Some("mute 2h "));
     let (connect, change) = noted(press(&mut app, "on it\n"));
