@@ -299,7 +299,7 @@ pub fn waits_for<'a>(
         let with_it = format!("{shown}, {}", name(node));
         let more = if at + 1 < awaited.len() { MORE.len() } else { 0 };
         if width(&with_it) + more > columns {
-            return shown + MORE;
+            return if width(&shown) + MORE.len() > columns { shown + " +" } else { shown + MORE };
         }
         shown = with_it;
     }

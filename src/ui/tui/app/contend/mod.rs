@@ -106,6 +106,12 @@ impl FleetView {
         if self.is_active() { self.living } else { 0 }
     }
 
+    /// Returns whether a client only thinks that it holds: another one got the lock meanwhile, with a
+    /// higher token, because its session had ended.
+    pub fn has_outlived(&self, client: &ClientStatus) -> bool {
+        self.status().is_some_and(|status| has_outlived(status, client))
+    }
+
     /// Returns the holder in the latest report, with its fencing token. Of several holders, returns
     /// the one with the highest token, which acquired last.
     pub fn holder(&self) -> Option<(ClientId, Zxid)> {
@@ -153,11 +159,17 @@ impl FleetView {
         self.replay.add_status(&status, now);
         self.turn.set_turn(status.turn.as_ref().filter(|_| shows_cells(&status)), now);
         self.living = status.clients.iter().filter(|client| is_living(client)).count();
-        let tokens = status.clients.iter().filter_map(|client| Some((client.id, client.token?)));
+        let holding = status.clients.iter().filter(|client| !has_outlived(&status, client));
+        let tokens = holding.filter_map(|client| Some((client.id, client.token?)));
         self.holder = tokens.max_by_key(|(_, token)| *token);
         self.sessions = status.clients.iter().filter_map(|client| client.session).collect();
         self.status = Some(status);
     }
+}
+
+fn has_outlived(status: &FleetStatus, client: &ClientStatus) -> bool {
+    let held = client.token.map(|token| (client.id, token));
+    status.overlaps.iter().any(|overlap| overlap.outlived && held == Some((overlap.first, overlap.first_token)))
 }
 
 /// The shortest hold whose turns the eye can follow.

@@ -68,6 +68,12 @@ fn the_client_with_the_newest_token_is_the_holder() {
     let scenario = crew(&app, FleetSide::Right).scenario.clone();
     deliver(&mut app, FleetSide::Right, outlived(&scenario));
     assert_eq!(crew(&app, FleetSide::Right).holder(), Some((ClientId(2), Zxid(8_589_934_777))));
+    let mut over = outlived(&scenario);
+    over.clients[0].token = Some(Zxid(8_589_934_001));
+    (over.clients[1].state, over.clients[1].token) = (ClientState::Crashed, None);
+    over.clients[2..].iter_mut().for_each(|client| client.token = None);
+    deliver(&mut app, FleetSide::Right, over);
+    assert_eq!(crew(&app, FleetSide::Right).holder(), None, "client-1 only thinks that it holds");
 }
 
 fn told(app: &App) -> String {
