@@ -574,6 +574,8 @@ impl<A, S: ListScreen<A>> List<A> for S {
         }
         let (top, len) = (self.cursor(app).top(), self.rows(app).len());
         needs.columns.resize(self.columns().len(), ColumnNeed::default());
+        // What was not known may be known now.
+        needs.columns.iter_mut().for_each(|column| column.some_unknown = false);
         needs.rows = len;
         for row in (top..len.min(top + height)).filter_map(|rank| self.row(app, rank)) {
             for (at, column) in self.columns().iter().enumerate() {
