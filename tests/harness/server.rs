@@ -222,7 +222,11 @@ impl Server {
         write(&self.folder.join("zoo.cfg"), config);
         let started = lease.ask("start");
         self.running = Some(Running::Hosted(lease));
-        started.as_deref() == Ok("started")
+        let serves = started.as_deref() == Ok("started");
+        if !serves {
+            eprintln!("the host does not start a server: {started:?}");
+        }
+        serves
     }
 
     /// Returns the command for a real server, and writes the server's configuration.

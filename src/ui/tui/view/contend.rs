@@ -463,7 +463,7 @@ fn state(view: View<'_>, client: &ClientStatus) -> Cell {
     let signs = &theme.signs;
     let has_outlived = view.app.fleets().fleet(view.app.side()).is_some_and(|fleet| fleet.has_outlived(client));
     let (sign, word, style): (&str, &str, Style) = match (client.state, client.frozen) {
-        (ClientState::Holding, true) if has_outlived => (signs.warning, "node gone", theme.bad),
+        (ClientState::Holding, true) if has_outlived => (signs.warning, "frozen, held", theme.bad),
         (ClientState::Holding, true) => (signs.warning, "frozen, holds", theme.bad),
         (ClientState::Waiting, true) => (signs.warning, "frozen, waits", theme.bad),
         (ClientState::Crashed, _) => (signs.bad, "crashed", theme.bad),

@@ -11,6 +11,7 @@ use crate::tui::app::list::{CellNeed, ColumnNeeds, ListOrder, ListScreen};
 use crate::tui::app::{App, Filter, Rows, Screen};
 use crate::tui::page::details;
 use crate::tui::screen::{Column, MARK_WIDTH, Placed, place};
+use lockscope_base::recipe::LockKind;
 use lockscope_base::znode::{SessionId, Timestamp, ZnodePath, escaped};
 use lockscope_model::diagnose::WatchTarget;
 use lockscope_model::queue::{LockId, LockName, LockQueue, Rates};
@@ -98,9 +99,13 @@ const MAX_WAITERS_FOR_STYLE: usize = 4;
 
 impl LockStyle {
     /// Returns the style of the first waiters; `None` where nobody waits or the servers do not tell.
+    /// Who waits for a single node watches that node, as a herd.
     pub fn of(app: &App, lock: &LockQueue) -> Option<Self> {
-        let first = lock.holding();
         let (mut found, table_at) = (None, app.world().table_at(app.now()));
+        if lock.kind() == LockKind::SingleNode {
+            return (table_at.waiting(lock) > 0).then_some(Self::Herd);
+        }
+        let first = lock.holding();
         for row in lock.rows(first..first + MAX_WAITERS_FOR_STYLE) {
             let watched = app.fleets().watched_by(lock, &row);
             let style = match watched.unwrap_or_else(|| table_at.facts(lock, &row).watching) {
@@ -327,7 +332,7 @@ fn need_of(app: &App, lock: &LockQueue, column: LockColumn) -> CellNeed {
         LockColumn::Recipe => CellNeed::Alike(lock.recipe().title()),
         LockColumn::Style => match LockStyle::of(app, lock) {
             Some(style) => CellNeed::Alike(style.id()),
-            None if lock.waiting() > 0 => CellNeed::Unknown,
+            None if lock.waiting() > 0 || may_have_waiters(app, lock) => CellNeed::Unknown,
             None => CellNeed::Nothing,
         },
         LockColumn::Bar => zero(lock.waiting() == 0 && table.sampled(lock).is_none(), ""),
@@ -341,6 +346,11 @@ fn need_of(app: &App, lock: &LockQueue, column: LockColumn) -> CellNeed {
             CellNeed::Nothing
         }
     }
+}
+
+/// Returns whether it is not known who waits for the single node of a lock.
+fn may_have_waiters(app: &App, lock: &LockQueue) -> bool {
+    lock.kind() == LockKind::SingleNode && app.world().table_at(app.now()).waiters(lock).is_none()
 }
 
 /// Maximum number of vanished locks that are kept: those that vanished last.

@@ -134,7 +134,7 @@ fn joining_the_lock_of_an_application_shows_a_warning() {
 #[test]
 fn clients_that_both_think_they_hold_are_told_apart_with_both_tokens_at_eighty_columns() {
     let shown = picture(&frozen_holder((80, 24)), (80, 24));
-    for text in ["client-1 froze", "8589934001", "8589934777", "! frozen, holds", "2 clients think they hold it"] {
+    for text in ["client-1 froze", "8589934001", "8589934777", "! frozen, held", "2 clients think they hold it"] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
 }
