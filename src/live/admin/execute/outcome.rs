@@ -133,11 +133,11 @@ impl fmt::Display for Ending {
             }
             Self::NotEmpty => f.write_str("has children: nothing was deleted, since nothing is ever deleted recursively"),
             Self::Refused { action, lacks } => {
-                write!(f, "{}: this needs {lacks}; log in as somebody who has it", action.undone())
+                write!(f, "{}: this needs {lacks}; log in as somebody who has it", action.not_done())
             }
             Self::Busy => f.write_str("was changed repeatedly by others: nothing was deleted; try again"),
             Self::NotAudited { why } => write!(f, "was not touched: {why}"),
-            Self::NotDone { action, why } => write!(f, "{}: {why}", action.undone()),
+            Self::NotDone { action, why } => write!(f, "{}: {why}", action.not_done()),
             Self::NotKnown { action: Action::Delete, why } => {
                 write!(f, "may or may not be deleted: {why}; look again")
             }

@@ -82,7 +82,7 @@ impl Action {
     pub const ALL: [Self; 2] = [Self::Delete, Self::Revoke];
 
     /// Returns the rest of a sentence about a node on which it was not carried out.
-    pub fn undone(self) -> &'static str {
+    pub fn not_done(self) -> &'static str {
         match self {
             Self::Delete => "was not deleted",
             Self::Revoke => "was not marked",

@@ -215,9 +215,9 @@ impl DeletionRun<'_> {
     fn refuse_what_needs_no_answer(&self, plan: &DeletePlan) -> Result<(), NotDeleted> {
         let (path, options) = (self.path, self.options);
         if let Some((_, lacks)) = plan.lacks() {
-            let undone = plan.action().undone();
+            let not_done = plan.action().not_done();
             let reason =
-                format!("{path} {undone}: the server wants {lacks}: give an identity that has it with --auth-file");
+                format!("{path} {not_done}: the server wants {lacks}: give an identity that has it with --auth-file");
             let report = DeletionReport::not_tried("refused", reason);
             return Err(NotDeleted::NotTried(DeletionReport { failed: true, ..report }));
         }

@@ -109,6 +109,35 @@ fn a_mutex_whose_nodes_bear_names_is_an_election_only_once_somebody_led_for_long
 }
 
 #[test]
+fn a_named_mutex_of_the_own_library_is_stuck_like_any_other_lock() {
+    let mut world = DiagnosisFixture::new();
+    let node = |number: u32| format!("/invoices/_c_{number:08x}-0000-8000-8000-000000000000-lock-");
+    world.create_named(&node(1), 1, "client-1");
+    world.create_named(&node(2), 2, "client-2");
+    world.pass(600);
+    assert_eq!(world.table.election_kind(world.lock("/invoices"), world.now), None);
+    assert_eq!(world.severity(Code::Stuck), Some(Severity::Warning));
+}
+
+#[test]
+fn sessions_of_one_host_that_are_connected_at_once_are_several_processes() {
+    let mut world = DiagnosisFixture::new();
+    for session in 1..=3 {
+        world.client(session).address = format!("10.0.0.1:{}", 4000 + session);
+    }
+    for turn in 0..9 {
+        world.survey();
+        let node = world.create_with("/hadoop-ha/c1/ActiveStandbyElectorLock", 1 + turn % 3, b"");
+        world.pass(3);
+        world.delete(&node);
+        world.pass(1);
+    }
+    let found = world.found(Code::Flapping).expect("the finding stands");
+    assert!(found.summary.contains("changed hands"), "{}", found.summary);
+    assert!(!found.summary.contains("nobody else"), "{}", found.summary);
+}
+
+#[test]
 fn a_rolling_restart_of_many_candidates_does_not_flap() {
     let mut world = DiagnosisFixture::new();
     let nodes: Vec<_> =

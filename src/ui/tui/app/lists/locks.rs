@@ -99,7 +99,7 @@ const MAX_WAITERS_FOR_STYLE: usize = 4;
 
 impl LockStyle {
     /// Returns the style of the first waiters; `None` where nobody waits or the servers do not tell.
-    /// Who waits for a single node watches that node, as a herd.
+    /// The waiters for a single node all watch that node, as a herd.
     pub fn of(app: &App, lock: &LockQueue) -> Option<Self> {
         let (mut found, table_at) = (None, app.world().table_at(app.now()));
         if lock.kind() == LockKind::SingleNode {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::findings::line_with;
 use super::{NOW, app, at, connected, drawn, picture, seen};
 use crate::tui::app::{App, Event};
+use crate::tui::testing::servers::trouble;
 use crate::tui::testing::{live, press};
 use crate::tui::theme::{Theme, ThemeName};
 use lockscope_model::queue::Change;
@@ -51,6 +52,18 @@ fn no_two_locks_with_long_paths_look_alike() {
             assert!(row.contains("worker-"), "the end of the holder's name: {row}");
         }
     }
+}
+
+#[test]
+fn a_title_says_of_no_more_waiters_what_they_watch_than_is_known() {
+    let size = (240, 45);
+    let mut app = trouble(size);
+    press(&mut app, "/locks\n");
+    assert!(picture(&app, size).contains("── all chain "), "{}", picture(&app, size));
+    let node = |at: usize| format!("/locks/refunds/{at:032x}__lock__{at:010}");
+    let two = vec![seen(&node(1), 9_001, NOW, b"a"), seen(&node(2), 9_002, NOW, b"b")];
+    app.update(at(NOW, two), NOW);
+    assert!(picture(&app, size).contains("── chain where known "), "{}", picture(&app, size));
 }
 
 #[test]

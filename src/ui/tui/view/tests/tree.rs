@@ -1,6 +1,6 @@
 //! The tree of nodes.
 
-use super::{show, show_once};
+use super::{picture, show, show_once};
 use crate::tui::app::TreeAnswer;
 use crate::tui::testing::recording::Replayed;
 use crate::tui::testing::tree::{answer, child_stat, children, in_tree};
@@ -31,6 +31,15 @@ fn a_search_in_the_tree() {
         answer(&mut app, &update, TreeAnswer::Stats(vec![Some(child_stat(1, None)), Some(child_stat(0, None))]));
         app
     });
+}
+
+#[test]
+fn a_search_below_a_node_that_is_gone_says_that_it_could_not_search() {
+    let mut app = in_tree((80, 24));
+    let update = press(&mut app, ":find-node needle\n");
+    answer(&mut app, &update, TreeAnswer::Children(vec![None]));
+    let shown = picture(&app, (80, 24));
+    assert!(shown.contains("Nothing was found in 0 nodes; 1 not searched: gone,"), "{shown}");
 }
 
 #[test]
